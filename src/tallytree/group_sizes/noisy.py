@@ -1,4 +1,6 @@
-"""What leaves the confidential side: noisy integers, with the noise that was added to them."""
+"""What leaves the confidential side: noisy integers, with the noise that was added to them, and the
+numbers of groups that every later step keeps to.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only, runs_at
+from tallytree.model.arrays import IntArray, offsets_from_lengths, runs_at
+from tallytree.model.lattice import Family, Lattice
 from tallytree.privacy.noise import Noise
 
 
@@ -23,8 +26,8 @@ class NoisyQuery:
     values: IntArray
 
     def __post_init__(self) -> None:
-        read_only(self.offsets)
-        read_only(self.values)
+        self.offsets.setflags(write=False)
+        self.values.setflags(write=False)
 
     def at(self, regions: IntArray) -> NoisyQuery:
         """The answers of some regions, in this order."""
@@ -90,3 +93,24 @@ class NoisyCounts:
     levels: tuple[NoisyLevel, ...]
     cell_groups: IntArray | None = None
     people: tuple[NoisyLevel, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Numbers of groups of every region, and where groups have attributes of every combination of
+    values of every leaf.
+    """
+
+    lattice: Lattice
+    n_groups: IntArray
+    cell_groups: IntArray | None
+
+    def of(self, family: Family) -> IntArray:
+        """Numbers of groups of the rows of a family."""
+        if self.cell_groups is None:
+            return self.n_groups[self.lattice.hierarchy.level_slice(family.level)]
+        return self.lattice.sums(family, self.cell_groups)
+
+    def answered(self, levels: Sequence[NoisyLevel]) -> NoisyCounts:
+        """These groups with the answers of all levels."""
+        return NoisyCounts(self.n_groups, tuple(levels), self.cell_groups)

@@ -31,8 +31,8 @@ from tallytree.releases.progress import Progress, silent
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
 from tallytree.storage.folder import CARD, CARD_TEXT, CARD_YAML, MANIFEST, Folder
-from tallytree.storage.versions import library_versions
 from tallytree.storage.work import ANSWERS, MEASURED, Work, reopen, reopen_any
+from tallytree.version import library_versions
 
 if TYPE_CHECKING:
     from tallytree.boxes.release import SpatialRelease

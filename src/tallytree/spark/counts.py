@@ -18,8 +18,7 @@ from tallytree.group_sizes.kernels.matching import Runs
 from tallytree.group_sizes.measure.views import paid_totals
 from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.mechanisms.turns import measure_above, measure_in_turns
-from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
-from tallytree.group_sizes.plan.groups import Groups
+from tallytree.group_sizes.noisy import Groups, NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan
 from tallytree.group_sizes.plan.traits import NAMES, traits_of
 from tallytree.group_sizes.publish import make_release

@@ -21,8 +21,7 @@ from tallytree.group_sizes.measure.levels import (
 )
 from tallytree.group_sizes.measure.staircases import measure_first_look, measure_staircases
 from tallytree.group_sizes.mechanisms.turns import turns_down
-from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery
-from tallytree.group_sizes.plan.groups import Groups
+from tallytree.group_sizes.noisy import Groups, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.matching import counts_of, runs_of
 from tallytree.group_sizes.release.noisy_tables import noisy_part

@@ -41,14 +41,13 @@ from tallytree.model.arrays import IntArray
 from tallytree.options.choices import StreamStrategy, StreamStrategyName
 from tallytree.options.stream import CounterOptions
 from tallytree.privacy.accounting import Composition, MechanismRecord, Record
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, refuse_more_changes
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     histogram_sensitivity,
     running_rows_sensitivity,
 )
-from tallytree.privacy.stated_budget import refuse_more_changes
 from tallytree.streams.errors import (
     best_stream_branching,
     block_moments,

@@ -10,7 +10,7 @@ from tallytree.group_sizes.kernels.curves import (
     final_fits,
     first_fits,
     fit_falling,
-    log_likelihood,
+    log_likelihoods,
 )
 from tallytree.group_sizes.kernels.shapes import shapes, smoothed
 from tests.reference import staircases as reference
@@ -129,7 +129,7 @@ def test_fits_recover_a_curve_better_than_its_noise() -> None:
     # The stated variance is honest.
     assert 0.7 < (error**2 / fit.variance).mean() < 1.4
     sample = np.arange(n_regions)
-    rough = [log_likelihood(groups, prior, blocks, kappa, first, sample) for kappa in (0.1, 0.8)]
+    rough = log_likelihoods(groups, prior, blocks, (0.1, 0.8), first, sample)
     assert rough[0] > rough[1]
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tallytree.group_sizes.kernels import steps as steps
 from tallytree.group_sizes.kernels.curves import Blocks
-from tallytree.group_sizes.kernels.steps import fit_steps, steps_log_likelihood
+from tallytree.group_sizes.kernels.steps import fit_steps, steps_log_likelihoods
 from tests.reference import staircases as reference
 
 
@@ -51,9 +51,9 @@ def test_drops_are_found_inside_blocks() -> None:
     assert error.sum() < 400
     smooth = np.rint(9000 * 0.97 ** np.arange(240)).astype(np.int64)
     likelihoods = [
-        steps_log_likelihood(
-            measured(truth, ends, 10.0, seed=2), first, 0.03, np.zeros(1, dtype=np.int64)
-        )
+        steps_log_likelihoods(
+            measured(truth, ends, 10.0, seed=2), first, [0.03], np.zeros(1, dtype=np.int64)
+        )[0]
         for truth in (curve, smooth)
     ]
     assert likelihoods[0] > likelihoods[1] + 100

@@ -7,7 +7,7 @@ from tallytree.group_sizes.kernels.curves import Blocks, Curves
 from tallytree.group_sizes.kernels.sums import (
     Sums,
     as_answered,
-    bias_log_likelihood,
+    bias_log_likelihoods,
     find_bias,
     sum_children,
 )
@@ -91,6 +91,5 @@ def test_bias_conditions_a_gaussian(seed: int, n_sizes: int, bias_variance: floa
     found = find_bias(groups, fitted, sums, bias_variance)
     np.testing.assert_allclose(found.height[0], mean, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.variance[0], spread, rtol=1e-6, atol=1e-8)
-    assert bias_log_likelihood(groups, fitted, sums, bias_variance) == pytest.approx(
-        likelihood, rel=1e-8
-    )
+    likelihoods = bias_log_likelihoods(groups, fitted, sums, [bias_variance])
+    assert likelihoods == pytest.approx([likelihood], rel=1e-8)

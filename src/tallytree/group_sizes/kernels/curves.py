@@ -13,12 +13,13 @@ count, plus (κ times the fall)², plus what noise has left in the prior.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tallytree.group_sizes.kernels.blocks import Prior
-from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
+from tallytree.kernels.jit import run_in_chunks, serial, sums_over_chunks
 from tallytree.model.arrays import FloatArray, IntArray, read_only, runs_at
 from tallytree.tuning.blocks import ROUGHNESS
 from tallytree.tuning.curves import EMPTY_TAIL, EMPTY_VARIANCE, LEAST_VARIANCE, NEARBY
@@ -322,24 +323,26 @@ def first_fits(groups: IntArray, prior: Prior, blocks: Blocks) -> FloatArray:
     return height
 
 
-def log_likelihood(
+def log_likelihoods(
     groups: IntArray,
     prior: Prior,
     blocks: Blocks,
-    kappa: float,
+    kappas: Sequence[float],
     first: FloatArray,
     sample: IntArray,
-) -> float:
+) -> list[float]:
     """Marginal log-likelihood of the answers of the sampled regions, under the prior stretched by
-    their first fits.
+    their first fits: for each roughness of falls.
 
     ``groups`` is (n_regions,), ``first`` (n_regions, n_sizes), ``sample`` (n_sampled,).
     """
-    parts = collect_in_chunks(
-        lambda start, stop: _likelihood(groups, prior, kappa, blocks, first, sample, start, stop),
+    return sums_over_chunks(
+        lambda start, stop: [
+            _likelihood(groups, prior, kappa, blocks, first, sample, start, stop)
+            for kappa in kappas
+        ],
         len(sample),
     )
-    return float(sum(parts))
 
 
 def final_fits(

@@ -10,11 +10,12 @@ likelihood of the answers, to be compared with that of a smooth curve.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from tallytree.group_sizes.kernels.curves import Blocks, Curves, fit_falling_by_variance
-from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
+from tallytree.kernels.jit import run_in_chunks, serial, sums_over_chunks
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.tuning.curves import DROP_PLACES, NEGLIGIBLE
 
@@ -185,20 +186,22 @@ def _fit(groups, blocks, first, chance, height, variance, start, stop):
         _fill(groups[region], ends, level, spread, dropping, height[region], variance[region])
 
 
-def steps_log_likelihood(
-    blocks: Blocks, first: FloatArray, chance: float, sample: IntArray
-) -> float:
-    """Log-likelihood of the answers of the sampled regions under curves of level stretches.
+def steps_log_likelihoods(
+    blocks: Blocks, first: FloatArray, chances: Sequence[float], sample: IntArray
+) -> list[float]:
+    """Log-likelihood of the answers of the sampled regions under curves of level stretches: for
+    each chance of a drop before any one block.
 
-    ``first`` holds first estimates of N(i), of which only the order of magnitude is used;
-    ``chance`` is that of a drop before any one block.
+    ``first`` holds first estimates of N(i), of which only the order of magnitude is used.
 
     ``first`` is (n_regions, n_sizes), ``sample`` (n_sampled,).
     """
-    parts = collect_in_chunks(
-        lambda start, stop: _likelihood(blocks, first, chance, sample, start, stop), len(sample)
+    return sums_over_chunks(
+        lambda start, stop: [
+            _likelihood(blocks, first, chance, sample, start, stop) for chance in chances
+        ],
+        len(sample),
     )
-    return float(sum(parts))
 
 
 def fit_steps(groups: IntArray, blocks: Blocks, first: FloatArray, chance: float) -> Curves:

@@ -20,12 +20,13 @@ ones next to a large one hardly any.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tallytree.group_sizes.kernels.curves import Blocks, Curves
-from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
+from tallytree.kernels.jit import run_in_chunks, serial, sums_over_chunks
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.tuning.curves import NEARBY, UNLIKE
 
@@ -189,20 +190,22 @@ def _bias(groups, fitted, height, variance, bias_variance, bias, spread, start, 
     return total
 
 
-def bias_log_likelihood(
-    groups: IntArray, fitted: FloatArray, sums: Sums, bias_variance: float
-) -> float:
-    """Log-likelihood of noisy sums, if fitted curves are off by G s (1 − s) β with β of this
-    variance.
+def bias_log_likelihoods(
+    groups: IntArray, fitted: FloatArray, sums: Sums, bias_variances: Sequence[float]
+) -> list[float]:
+    """Log-likelihood of noisy sums, if fitted curves are off by G s (1 − s) β: for each variance of
+    β.
 
     ``groups`` is (n_regions,), ``fitted`` (n_regions, n_sizes).
     """
     none = np.empty((0, 0))
-    parts = collect_in_chunks(
-        lambda start, stop: _bias(groups, fitted, *sums, bias_variance, none, none, start, stop),
+    return sums_over_chunks(
+        lambda start, stop: [
+            _bias(groups, fitted, *sums, variance, none, none, start, stop)
+            for variance in bias_variances
+        ],
         len(groups),
     )
-    return float(sum(parts))
 
 
 def find_bias(groups: IntArray, fitted: FloatArray, sums: Sums, bias_variance: float) -> Sums:

@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache, partial
+from itertools import starmap
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.plan.goals import goal_from
@@ -37,7 +39,7 @@ from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family
 from tallytree.options.choices import Mechanism, Merge, Norm, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.privacy.budget import Budget, exact, noise_for
+from tallytree.privacy.budget import Budget, exact, noise_for, refuse_many_changes
 from tallytree.privacy.noise import DiscreteGaussian, Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
@@ -52,7 +54,6 @@ from tallytree.privacy.sensitivity import (
     size_blocks_sensitivity,
     sizes_sensitivity,
 )
-from tallytree.privacy.stated_budget import refuse_many_changes
 
 # Group totals fix every table's sum, so they get a twentieth off the top.
 GROUP_TOTALS_SHARE = Fraction(1, 20)
@@ -85,6 +86,12 @@ class LevelPlan:
     share: Fraction
     query: QueryPlan | None
     by: tuple[str, ...] = ()
+    margin: tuple[int, ...] = ()
+
+    @property
+    def family(self) -> Family:
+        """The level and the places of its attributes among all."""
+        return Family(self.level, self.margin)
 
     def question(self, name: str) -> str:
         """A question about this family, by a name that no other family of its level has.
@@ -123,6 +130,11 @@ class Plan:
     awaits_look: bool = False
     people: tuple[LevelPlan, ...] = ()
     least_size: int = 0
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The family that each level is about."""
+        return tuple(level.family for level in self.levels)
 
     @property
     def gaussian(self) -> bool:
@@ -165,9 +177,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     look_part = budget.total * traits.look_share(facts, max_size)
     people_part = budget.total * _people_share(request, mechanism, traits, facts)
 
-    def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
-        return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
-
+    query = partial(_query, budget)
     plan = Plan(
         # With the mechanism's name, so that it can be asked for again whatever the default is then.
         request=replace(request, mechanism=mechanism),
@@ -269,28 +279,40 @@ def _people(
 def _level_plan(facts: PublicFacts, family: Family, view: View, norm: Norm) -> LevelPlan:
     by = facts.attributes.margin(family.margin).names
     name = facts.hierarchy.level_names[family.level] + (f" by {', '.join(by)}" if by else "")
-    return LevelPlan(family.level, name, view, norm, Fraction(0), None, by)
+    return LevelPlan(family.level, name, view, norm, Fraction(0), None, by, family.margin)
 
 
-def level_query(plan: Plan, facts: PublicFacts, place: int, share: Fraction) -> QueryPlan:
-    """What a share of the levels' budget buys at a place among the plan's levels."""
+def noise_for_shares(plan: Plan, facts: PublicFacts, place: int) -> Callable[[Fraction], float]:
+    """The standard deviation of the noise at a place among the plan's levels, for any share of
+    their budget.
+    """
     sensitivity = view_sensitivity(plan.levels[place].view, facts, plan.levels[place].level)
-    part = plan.for_levels * share
-    return QueryPlan(
-        part, sensitivity, noise_for(Budget(plan.budget.definition, part), sensitivity)
-    )
+
+    @cache
+    def noise_std(share: Fraction) -> float:
+        return _query(plan.budget, plan.for_levels * share, sensitivity).noise.std
+
+    return noise_std
+
+
+def _query(budget: Budget, part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
+    """A query family that takes a part of the budget."""
+    return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
 
 
 def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> Plan:
     """The plan with the levels' budget split like this, for good; nothing is measured on a level
     with share 0.
     """
-    levels = tuple(
-        replace(
-            level, share=share, query=level_query(plan, facts, place, share) if share > 0 else None
-        )
-        for place, (level, share) in enumerate(zip(plan.levels, shares, strict=True))
-    )
+
+    def with_share(level: LevelPlan, share: Fraction) -> LevelPlan:
+        if share <= 0:
+            return replace(level, share=share, query=None)
+        sensitivity = view_sensitivity(level.view, facts, level.level)
+        query = _query(plan.budget, plan.for_levels * share, sensitivity)
+        return replace(level, share=share, query=query)
+
+    levels = tuple(starmap(with_share, zip(plan.levels, shares, strict=True)))
     return replace(plan, levels=levels, awaits_look=False)
 
 

@@ -27,7 +27,7 @@ from tallytree.group_sizes.kernels.curves import Curves
 from tallytree.group_sizes.kernels.sums import (
     Sums,
     as_answered,
-    bias_log_likelihood,
+    bias_log_likelihoods,
     find_bias,
     sum_children,
 )
@@ -458,8 +458,8 @@ def _share_out(parents: FloatArray, children: Curves, starts: IntArray) -> None:
 def _likely_bias(n_groups: IntArray, below: FromBelow) -> float:
     """How far sums may be off at all: chosen once per level, by the likelihood of the answers."""
     height, answered = below.summed.height, below.answered
-    likely = [bias_log_likelihood(n_groups, height, answered, spread**2) for spread in BIASES]
-    return BIASES[int(np.argmax(likely))]
+    likelihoods = bias_log_likelihoods(n_groups, height, answered, [spread**2 for spread in BIASES])
+    return BIASES[int(np.argmax(likelihoods))]
 
 
 def _without_bias(n_groups: IntArray, summed: Curves, answered: Sums, spread: float) -> Curves:
