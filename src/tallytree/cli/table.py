@@ -45,23 +45,23 @@ def table(source: SourceOrConfig, where: TableOutput, how: TableOptions) -> None
     if where.json:
         print_json({"out": where.out, "already_released": found, **facts})
         return
-    levels = ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"])
-    say(f"Released {levels}, {facts['cells']:,} cells each, to {where.out}")
+    say(f"Released {facts['regions']}, {facts['cells']:,} cells each, to {where.out}")
     say(facts["statement"])
-    for note in facts["public"].values():
-        say(f"Note: {note}.")
+    say(f"Note: {facts['note']}.")
 
 
 def summary(made: TableRelease) -> dict[str, Any]:
     """What a table is, for people and programs. Nothing in it was not released."""
     privacy = made.manifest["privacy"]
+    levels = made.manifest["levels"]
     return {
-        "levels": made.manifest["levels"],
+        "levels": levels,
+        "regions": ", ".join(f"{level['regions']:,} {level['name']}" for level in levels),
         "attributes": made.manifest["attributes"],
         "cells": made.attributes.n_cells,
         "private": privacy["private"],
         "statement": privacy["statement"],
-        "public": made.manifest["public"],
+        "note": "; ".join(made.manifest["public"].values()),
         "rows": made.count(),
     }
 

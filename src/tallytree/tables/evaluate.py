@@ -12,9 +12,9 @@ from tallytree.lattice.split import cells_wanted
 from tallytree.lattice.tables import TableKey
 from tallytree.model.confidential_table import ConfidentialTable
 from tallytree.model.notebook import html_table, plain
+from tallytree.model.part import part_of
 from tallytree.options.tables import CellOptions
 from tallytree.releases.query_evaluation import WARNING
-from tallytree.releases.rows import part_of
 from tallytree.tables.cells import LevelCells, levels_above, summed
 from tallytree.tables.plan import TablePlan, wanted_tables
 from tallytree.tables.release import TableRelease

@@ -9,14 +9,13 @@ from tallytree.errors import InputError
 from tallytree.lattice.tables import Axes, TableKey
 from tallytree.model.confidential_table import PublicTable
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.part import kept_rows, part_of
 from tallytree.model.values import values_from_json
 from tallytree.options.tables import TableOptions
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json, unit_from_json
-from tallytree.releases.rows import kept_rows, part_of
 from tallytree.storage.folder import Manifest
-from tallytree.storage.versions import library_versions
 from tallytree.tables.plan import (
     PlannedTable,
     TablePlan,
@@ -24,6 +23,7 @@ from tallytree.tables.plan import (
     plan_of_shares,
     query_name,
 )
+from tallytree.version import library_versions
 
 KIND = "table"
 MECHANISM = "planned"

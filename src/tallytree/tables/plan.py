@@ -26,17 +26,16 @@ from tallytree.model.arrays import FloatArray
 from tallytree.model.confidential_table import PublicTable
 from tallytree.model.values import Values
 from tallytree.options.tables import TableOptions
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, refuse_many_changes
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity, histogram_sensitivity
-from tallytree.privacy.stated_budget import refuse_many_changes
 
 # Cells of a region beyond which the full cross is not published.
 MOST_CELLS = 1_000_000
 # Ordered attributes with so many values and more are measured in blocks too.
 LEAST_FOR_BLOCKS = 16
-# Up to so many tables on all levels together, every one may be measured.
-MOST_TABLES = 400
+# Tables on all levels together, classes of ordered attributes included, that a plan chooses from.
+MOST_TABLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -123,23 +122,27 @@ def _axis(values: Values, name: str) -> Axis:
 def plan_table(options: TableOptions, facts: PublicTable) -> TablePlan:
     """The plan that makes the errors of the wanted tables small."""
     axes = axes_of(facts.values)
-    if axes.n_cells > MOST_CELLS:
-        raise RequestError(
-            f"Each region would have {axes.n_cells:,} cells, more than {MOST_CELLS:,}. Take fewer "
-            "attributes, or fewer values of them, in one release; several releases of some "
-            "attributes each add up only where they share tables."
-        )
-    n_tables = len(axes.partitions) * facts.hierarchy.n_levels
-    if n_tables > 10 * MOST_TABLES:
-        raise RequestError(
-            f"There would be {n_tables:,} tables by subsets of the attributes; at most "
-            f"{10 * MOST_TABLES:,} are planned. Take fewer attributes in one release."
-        )
+    refuse_many_tables(facts.values, facts.hierarchy.n_levels)
     budget = options.loss()
     sizes = [facts.hierarchy.level_size(level) for level in range(facts.hierarchy.n_levels)]
     wanted = _wanted(options, facts, axes)
     shares = planned_shares(axes, sizes, wanted, budget.definition)
     return plan_of_shares(facts, axes, budget, shares)
+
+
+def refuse_many_tables(values: Values, n_levels: int) -> None:
+    """Refuse, before anything is read, attributes with more cells or tables than are planned."""
+    if values.n_cells > MOST_CELLS:
+        raise RequestError(
+            f"Each region would have {values.n_cells:,} cells, more than {MOST_CELLS:,}. Take "
+            "fewer attributes, or fewer values of them, in one release."
+        )
+    n_tables = len(axes_of(values).partitions) * n_levels
+    if n_tables > MOST_TABLES:
+        raise RequestError(
+            f"There would be {n_tables:,} tables by subsets of the attributes; at most "
+            f"{MOST_TABLES:,} are planned. Take fewer attributes in one release."
+        )
 
 
 def plan_of_shares(

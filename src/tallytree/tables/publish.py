@@ -22,7 +22,7 @@ from tallytree.tables.estimate import Estimates
 from tallytree.tables.manifest import plan_from_manifest, table_manifest
 from tallytree.tables.measure import NoisyTable, measure_table
 from tallytree.tables.noisy_tables import noisy_from_folder, noisy_reader
-from tallytree.tables.plan import TablePlan, plan_table
+from tallytree.tables.plan import TablePlan, plan_table, refuse_many_tables
 from tallytree.tables.reconcile import whole_table
 from tallytree.tables.release import TableRelease, load_table, table_release
 
@@ -80,10 +80,11 @@ def make_table(
     source: Any, options: TableOptions, keeping: Keeping, progress: Progress = silent
 ) -> TableRelease:
     """Read, plan, pay, measure and estimate."""
-    from tallytree.ingest.tables import read_table  # loads Ibis and DuckDB
+    from tallytree.ingest.tables import read_table, values_of  # loads Ibis and DuckDB
 
     counts = source
     if not isinstance(source, ConfidentialTable):
+        refuse_many_tables(values_of(options), 1)
         counts = read_table(source, options, rows_to_read(options.where, options))
     plan = plan_table(options, counts.public)
     manifest = table_manifest(plan, options, secure=options.insecure_seed is None)
