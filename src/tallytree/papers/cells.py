@@ -50,6 +50,20 @@ def verdict(holds: bool, why: str) -> str:
     return f"{'holds' if holds else 'does not hold'}: {why}"
 
 
+def verdict_below_one(ratio: float, spread: float | None, why: str) -> str:
+    """The remark beside a claim that one error is below another: undecided where their ratio is
+    within two standard deviations of 1.
+
+    Examples
+    --------
+    >>> verdict_below_one(0.9, 0.1, "mean of 3 runs")
+    'undecided, within two spreads of 1: mean of 3 runs'
+    """
+    if spread is not None and abs(ratio - 1) <= 2 * spread:
+        return f"undecided, within two spreads of 1: {why}"
+    return verdict(ratio < 1, why)
+
+
 def write_cells(cells: Sequence[Cell], file: Path, settings: Mapping[str, object]) -> None:
     """Write cells as JSON: ``{"settings": {…}, "cells": […]}``, each cell with the names of its
     fields.

@@ -6,6 +6,7 @@ which. Claims about noise alone are decided.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -270,8 +271,8 @@ def _ratio(above: Cell, below: Cell) -> tuple[float, float]:
     they share their noise in part, so that it is less.
     """
     ratio = _value(above) / _value(below)
-    parts = [(cell.spread or 0.0) / _value(cell) for cell in (above, below)]
-    return ratio, ratio * float(np.hypot(*parts))
+    one, other = ((cell.spread or 0.0) / _value(cell) for cell in (above, below))
+    return ratio, ratio * math.hypot(one, other)
 
 
 def _slope(cells: Sequence[Cell], table: str, row: str) -> float:

@@ -240,7 +240,7 @@ def table_3(*, quick: bool) -> list[Cell]:
         "optimised (ours)": lambda n: optimised_strategy(AllRanges(n)).error,
     }
     largest = {
-        "MM, low-rank": 64 if quick else 512,
+        "MM, low-rank": 128 if quick else 512,
         "MM, eigen-select": 512,
         "optimised (ours)": 256 if quick else 2048,
     }
