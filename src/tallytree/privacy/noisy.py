@@ -83,10 +83,11 @@ class NoisyCounts:
     ``n_groups`` holds the number of groups per region that every later step keeps to: the public
     one, or the one estimated from noisy totals. ``cell_groups`` the same per leaf and combination
     of values, where groups have attributes. ``people`` holds the measured tables of entities by
-    class.
+    class, ``totals`` the noisy numbers of groups as they were measured, where they are not public.
     """
 
     n_groups: IntArray
     levels: tuple[NoisyLevel, ...]
     cell_groups: IntArray | None = None
     people: tuple[NoisyLevel, ...] = ()
+    totals: tuple[NoisyLevel, ...] = ()
