@@ -32,6 +32,7 @@ from tallytree.group_sizes.measure.people import measure_people
 from tallytree.group_sizes.measure.size_bins import measure_in_bins
 from tallytree.group_sizes.measure.staircases import measure_staircases
 from tallytree.group_sizes.measure.views import measure_views
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan import plan as planning
 from tallytree.model.attributes import Attributes
 from tallytree.model.bins import numbered_bins
@@ -50,7 +51,6 @@ from tallytree.options.maps import MethodOptions
 from tallytree.papers.rivals import maps as rival_maps
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.ranges import plan as ranges_planning

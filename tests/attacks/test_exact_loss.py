@@ -20,9 +20,9 @@ from tallytree.group_sizes.measure import size_bins as measuring_bins
 from tallytree.group_sizes.plan import plan as planning
 from tallytree.group_sizes.plan.traits import NAMES as MECHANISMS
 from tallytree.maps.publish import spatial
+from tallytree.privacy.budget import stated_budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
-from tallytree.privacy.stated_budget import stated_budget
 from tallytree.ranges.publish import histogram
 from tallytree.strategies import strategies
 from tallytree.streams import plan as planning_streams

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from tallytree.kernels.boxes.partitions import cheapest_cut
+from tallytree.kernels.partitions import cheapest_cut
 from tallytree.privacy.comparisons import cheapest_parts, exceed_zero
 from tallytree.privacy.exponential import choose_candidates
 from tallytree.privacy.fingerprint import public_digest

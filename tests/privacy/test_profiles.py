@@ -22,6 +22,7 @@ from tallytree.privacy.approximate import (
     record_delta,
     record_epsilon,
 )
+from tallytree.privacy.budget import stated_budget
 from tallytree.privacy.conversion import delta_from_rho, epsilon_from_rho, rho_from_epsilon
 from tallytree.privacy.discrete_profile import GaussianLoss, discrete_delta, gaussian_loss_of
 from tallytree.privacy.gaussian_profile import (
@@ -32,7 +33,6 @@ from tallytree.privacy.gaussian_profile import (
 from tallytree.privacy.lattice_profile import lattice_delta
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from tallytree.privacy.sensitivity import Sensitivity
-from tallytree.privacy.stated_budget import stated_budget
 from tests.reference import profiles
 
 THIRDS = (Fraction(1, 3),) * 3

@@ -23,6 +23,7 @@ from tallytree.group_sizes.measure.people import measure_people
 from tallytree.group_sizes.measure.views import altered_by_bounds
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Mechanism, Settled
 from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.noisy import NoisyCounts
 from tallytree.group_sizes.plan.memory import cells_per_level, check_memory
 from tallytree.group_sizes.plan.plan import Plan, plan_release
 from tallytree.group_sizes.reconcile.people import counted_people, whole_people
@@ -45,7 +46,6 @@ from tallytree.model.people import People
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.groups import Saving
 from tallytree.options.spelled import spelled
-from tallytree.privacy.noisy import NoisyCounts
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.keeping import (
     Keeping,

@@ -23,13 +23,13 @@ from tallytree.group_sizes.sheet import group_sizes_sheet, region_features
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_on_all_levels
+from tallytree.model.part import part_of
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.sheet import Sheet
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.questions import Question, Reply
-from tallytree.releases.rows import part_of
 from tallytree.shapes.matching import read_shaped_level
 
 

@@ -17,9 +17,8 @@ from typing import Any, get_args
 
 from tallytree.errors import InputError
 from tallytree.model.unit import Unit
-from tallytree.privacy.budget import Budget, Definition, exact, plain_number
+from tallytree.privacy.budget import Budget, Definition, exact, plain_number, stated_budget
 from tallytree.privacy.conversion import epsilon_from_rho
-from tallytree.privacy.stated_budget import stated_budget
 
 NOT_PRIVATE = "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
 NEIGHBOURS = "add or remove one unit; everything under fixed stays as it is"

@@ -23,7 +23,7 @@ from tallytree.group_sizes.estimate.staircases import (
 )
 from tallytree.group_sizes.manifest import sizes_up_to
 from tallytree.group_sizes.mechanisms.turns import AboveFinest
-from tallytree.group_sizes.plan.groups import Groups
+from tallytree.group_sizes.noisy import Groups
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.largest import joined_below
 from tallytree.group_sizes.reconcile.staircases import FromBelow, HandedDown, Told, finish_above

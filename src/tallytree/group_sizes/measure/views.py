@@ -10,7 +10,7 @@ from tallytree.group_sizes.measure.levels import (
     measure_level,
 )
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
-from tallytree.group_sizes.plan.groups import totals_by_level
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, totals_by_level
 from tallytree.group_sizes.plan.memory import most_groups
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.totals import consistent_totals
@@ -18,7 +18,6 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Altered, ConfidentialCounts
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress, silent
 
@@ -62,7 +61,7 @@ def measure_totals(
         return counts.hierarchy.sum_from_leaves(counts.n_groups), ()
     noisy = measure_group_totals(counts, plan.group_totals, stream)
     return paid_totals(counts.hierarchy, plan, noisy), totals_by_level(
-        counts.hierarchy, plan.group_totals, noisy
+        counts.hierarchy, [query.noise for query in plan.group_totals], noisy
     )
 
 

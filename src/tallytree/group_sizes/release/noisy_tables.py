@@ -9,7 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import VerificationError
-from tallytree.group_sizes.plan.groups import TOTALS, totals_by_level
+from tallytree.group_sizes.noisy import (
+    TOTALS,
+    NoisyCounts,
+    NoisyLevel,
+    NoisyQuery,
+    totals_by_level,
+)
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan
 from tallytree.group_sizes.release.tables import (
     NAME,
@@ -26,7 +32,6 @@ from tallytree.group_sizes.release.tables import (
 )
 from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.lattice import Lattice
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 
 NOISY_SCHEMA = pa.schema(
     [
@@ -171,7 +176,7 @@ def _noisy_totals(lattice: Lattice, plan: Plan, table: pa.Table) -> tuple[NoisyL
     hierarchy = lattice.hierarchy
     values = np.empty(hierarchy.n_regions, dtype=np.int64)
     values[region_numbers(path_array(hierarchy), rows["region"])] = rows["value"].to_numpy()
-    return totals_by_level(hierarchy, plan.group_totals, values)
+    return totals_by_level(hierarchy, [query.noise for query in plan.group_totals], values)
 
 
 def _noisy_levels(

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.group_sizes.kernels.distance import earth_movers_distance
 from tallytree.group_sizes.publish import release
 from tallytree.group_sizes.release.release import Release
-from tallytree.kernels.distance import earth_movers_distance
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import sum_over_regions
 from tallytree.model.facts import PublicFacts

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from tallytree.group_sizes.kernels.distance import earth_movers_distance, l1_distance, l2_squared
 from tallytree.group_sizes.plan.error_formulas import omniscient_error
-from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_squared
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import counts_from_dense
 from tallytree.papers.cells import Cell, mean_of_runs

@@ -24,8 +24,8 @@ from zlib import crc32
 
 import numpy as np
 
+from tallytree.boxes.kernels.squared_parts import LARGEST_COUNT, SquaredParts
 from tallytree.errors import StorageError
-from tallytree.kernels.boxes.squared_parts import LARGEST_COUNT, SquaredParts
 from tallytree.maps.publish import spatial
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.papers.cells import Cell, mean_of_runs, ratio_of_means, verdict_below_one
