@@ -109,6 +109,12 @@ class Measurement:
         """Whether the counts are of boxes of the tree."""
         return self.query != FOR_PARTS
 
+    def boxes(self, tree: BoxTree) -> tuple[IntArray, IntArray]:
+        """First and one past last cell of what was counted, per dimension."""
+        if self.of_boxes:
+            return tree.low[self.nodes], tree.high[self.nodes]
+        return self.nodes[:, None], self.nodes[:, None] + 1
+
 
 @dataclass(eq=False)
 class Draft:
