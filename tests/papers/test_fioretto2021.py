@@ -84,6 +84,9 @@ def test_half_the_noise_has_columns_of_its_own(cells: list[Cell]) -> None:
             assert cell.paper is None
             assert cell.ours == pytest.approx(np.mean([one[level] for one in runs]) / 1e3)
             assert cell.spread == pytest.approx(abs(runs[0][level] - runs[1][level]) / 2 / 1e3)
+    assert all(
+        cell.remark for (row, column), cell in found.items() if cell.paper and "level" in column
+    )
     text = found["ε = 1.0  M_H^dp", "level 3, at 2ε"].remark
     assert text == "twice the ε; the paper prints 128.8 at ε"
 
