@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tallytree.group_sizes.intervals.intervals import with_intervals
     from tallytree.group_sizes.publish import release
     from tallytree.group_sizes.release.release import Release
+    from tallytree.group_sizes.values.publish import values
+    from tallytree.group_sizes.values.release import ValuesRelease
     from tallytree.kinds.showing import card
     from tallytree.kinds.verbs import (
         ask,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from tallytree.options.maps import MapOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
+    from tallytree.options.values import ValuesOptions
     from tallytree.ranges.publish import histogram
     from tallytree.ranges.release import RangeHistogram
     from tallytree.spark.reading import read
@@ -61,6 +64,8 @@ __all__ = [
     "StreamCounter",
     "StreamOptions",
     "StreamRelease",
+    "ValuesOptions",
+    "ValuesRelease",
     "__version__",
     "ask",
     "card",
@@ -79,6 +84,7 @@ __all__ = [
     "sign",
     "spatial",
     "stream",
+    "values",
     "verify",
     "with_intervals",
 ]
@@ -109,6 +115,8 @@ _HOMES = {
     "StreamCounter": "streams.counter",
     "StreamOptions": "options.stream",
     "StreamRelease": "streams.release",
+    "ValuesOptions": "options.values",
+    "ValuesRelease": "group_sizes.values.release",
     "__version__": "version",
     "ask": "kinds.verbs",
     "card": "kinds.showing",
@@ -127,6 +135,7 @@ _HOMES = {
     "sign": "kinds.verbs",
     "spatial": "maps.publish",
     "stream": "streams.publish",
+    "values": "group_sizes.values.publish",
     "verify": "kinds.verbs",
     "with_intervals": "group_sizes.intervals.intervals",
 }

@@ -31,6 +31,10 @@ VERBS = "tallytree.kinds.verbs"
 # Per command what it needs, and the publishing function.
 RELEASING = {
     "release": ({"out": "out"}, "group_sizes.publish.make_release"),
+    "values": (
+        {"out": "out", "value": "income", "step": "10", "max": "100"},
+        "group_sizes.values.publish.make_values",
+    ),
     "histogram": ({"out": "out", "column": "age"}, "ranges.publish.make_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "maps.publish.make_map"),
     "degrees": (

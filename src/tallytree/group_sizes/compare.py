@@ -111,21 +111,10 @@ def compare_group_sizes(
     """Differences (second − first) of two releases with intervals, or of a release and published
     numbers, where both have a region.
     """
-    if not 0 < rate < 1:
-        raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
     if isinstance(second, PublishedTable):
         second = replace(second, counts=as_released(second.counts, first.size_names))
     _check_sizes(first, second)
-    known = {path: place for place, path in enumerate(second.hierarchy.paths)}
-    pairs = np.array(
-        [(r, known[path]) for r, path in enumerate(first.hierarchy.paths) if path in known],
-        dtype=np.int64,
-    )
-    if not len(pairs):
-        raise RequestError(
-            "The releases have no region in common; compare needs the same levels and root."
-        )
-    left_out = first.hierarchy.n_regions + second.hierarchy.n_regions - 2 * len(pairs)
+    pairs, left_out = common_regions(first.hierarchy, second.hierarchy)
     region, size = _cells(first, second, pairs)
     ours, theirs = pairs[region, 0], pairs[region, 1]
     one, one_error = _estimates(first, ours, size)
@@ -134,24 +123,61 @@ def compare_group_sizes(
     error = np.hypot(one_error, other_error)
     single = isinstance(second, PublishedTable)
     p_value = _p_values(difference, error, single=single)
-    level = first.hierarchy.level_of[ours]
+    half = np.ceil(half_width(error, rate, single=single)).astype(np.int64)
+    columns = {
+        **sized_columns(size, first.size_names),
+        "first": one,
+        "second": other,
+        "difference": difference,
+        "std_error": error,
+        "low": difference - half,
+        "high": difference + half,
+    }
+    note = EXACT if single else COMPOSITION
+    return changes_of(first.hierarchy, ours, columns, p_value, rate, left_out, note)
+
+
+def common_regions(first: Hierarchy, second: Hierarchy) -> tuple[IntArray, int]:
+    """The numbers of the regions that two hierarchies share, a row each, and how many others there
+    are.
+    """
+    known = {path: place for place, path in enumerate(second.paths)}
+    pairs = np.array(
+        [(r, known[path]) for r, path in enumerate(first.paths) if path in known],
+        dtype=np.int64,
+    )
+    if not len(pairs):
+        raise RequestError(
+            "The releases have no region in common; compare needs the same levels and root."
+        )
+    return pairs, first.n_regions + second.n_regions - 2 * len(pairs)
+
+
+def changes_of(
+    hierarchy: Hierarchy,
+    region: IntArray,
+    columns: dict[str, Any],
+    p_value: FloatArray,
+    rate: float,
+    left_out: int,
+    note: str = COMPOSITION,
+) -> Comparison:
+    """The comparison of numbers of some regions: which of their differences are clear, level by
+    level.
+    """
+    if not 0 < rate < 1:
+        raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
+    level = hierarchy.level_of[region]
     clear = np.zeros(len(level), dtype=bool)
-    for number in range(first.hierarchy.n_levels):
+    for number in range(hierarchy.n_levels):
         here = np.flatnonzero(level == number)
         clear[here] = benjamini_hochberg(p_value[here], rate)
-    half = np.ceil(_half_width(error, rate, single=single)).astype(np.int64)
-    names = np.array(first.hierarchy.level_names, dtype=object)
+    names = np.array(hierarchy.level_names, dtype=object)
     table = pa.table(
         {
             "level": pa.array(names[level], pa.string()),
-            "region": pa.array(first.hierarchy.paths[ours], pa.string()),
-            **sized_columns(size, first.size_names),
-            "first": one,
-            "second": other,
-            "difference": difference,
-            "std_error": error,
-            "low": difference - half,
-            "high": difference + half,
+            "region": pa.array(hierarchy.paths[region], pa.string()),
+            **columns,
             "p_value": p_value,
             "clear_alone": p_value < rate,
             "clear": clear,
@@ -164,11 +190,9 @@ def compare_group_sizes(
             int((p_value[level == i] < rate).sum()),
             int(clear[level == i].sum()),
         )
-        for i, name in enumerate(first.hierarchy.level_names)
+        for i, name in enumerate(hierarchy.level_names)
     )
-    return Comparison(
-        table, levels, rate, left_out, EXACT if isinstance(second, PublishedTable) else COMPOSITION
-    )
+    return Comparison(table, levels, rate, left_out, note)
 
 
 def _check_sizes(first: Release, second: Release | PublishedTable) -> None:
@@ -251,22 +275,22 @@ def _p_values(difference: IntArray, error: FloatArray, *, single: bool = False) 
     """How often noise alone makes a difference at least as large; differences are whole, so half a
     step is given back.
     """
-    return _outside(np.maximum(np.abs(difference) - 0.5, 0) / error, single=single)
+    return outside(np.maximum(np.abs(difference) - 0.5, 0) / error, single=single)
 
 
-def _outside(far: FloatArray, *, single: bool) -> FloatArray:
+def outside(far: FloatArray, *, single: bool) -> FloatArray:
     """Chance of a difference of so many standard deviations or more: of two Laplace variables, or
     of a single one.
     """
     return np.asarray(np.exp(-np.sqrt(2) * far) if single else (1 + far) * np.exp(-2 * far))
 
 
-def _half_width(error: FloatArray, rate: float, *, single: bool = False) -> FloatArray:
+def half_width(error: FloatArray, rate: float, *, single: bool = False) -> FloatArray:
     """Where the law of a difference leaves the rate outside, by bisection."""
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (
-            (middle, high) if _outside(np.array(middle), single=single) > rate else (low, middle)
+            (middle, high) if outside(np.array(middle), single=single) > rate else (low, middle)
         )
     return high * error

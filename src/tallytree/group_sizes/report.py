@@ -52,13 +52,13 @@ def group_sizes_payload(
         }
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
-    outlines = _outlines(release, look, n_regions)
-    regions["labels"] = _with_names(regions["labels"], outlines)
+    outlines = outlines_of_page(release, look, n_regions)
+    regions["labels"] = with_names(regions["labels"], outlines)
     protected = release.manifest["privacy"]["unit"]["group"]
     entities = plural(release.manifest)
     group, groups = group_names(look.group_name or protected)
     called = level_words(look.level_names, hierarchy.level_names)
-    left_out = _left_out([called[name][1] for name in hierarchy.level_names[shown:]])
+    left_out = left_out_of_page([called[name][1] for name in hierarchy.level_names[shown:]])
     levels = ", ".join(
         counted(hierarchy.level_size(level), called[name])
         for level, name in enumerate(hierarchy.level_names)
@@ -142,7 +142,7 @@ def _spans(classes: SizeClasses) -> list[list[int | None]]:
     return [[low, None if high == OPEN else high] for low, high in zip(classes.lows, classes.highs)]
 
 
-def _with_names(labels: list[str], outlines: dict[str, Any]) -> list[str]:
+def with_names(labels: list[str], outlines: dict[str, Any]) -> list[str]:
     """Labels, with the names that outlines give to codes before them: ``Mohave (04015)``."""
     if not outlines:
         return labels
@@ -152,7 +152,7 @@ def _with_names(labels: list[str], outlines: dict[str, Any]) -> list[str]:
     return labels
 
 
-def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, Any]:
+def outlines_of_page(release: Release, look: PageOptions, n_regions: int) -> dict[str, Any]:
     """The outlines of one level, on a grid of whole numbers, where a file of them was named."""
     if look.shapes is None:
         return {}
@@ -195,7 +195,8 @@ def _zeros(release: Release, intervals: CountIntervals) -> dict[str, Any]:
     return {"steps": intervals.zeros.to_json(), "reaches": REACHES, "most": most}
 
 
-def _left_out(names: list[str]) -> str:
+def left_out_of_page(names: list[str]) -> str:
+    """A sentence about levels that do not fit into a page."""
     return (
         f"Left out of this page because of its size, but in counts.parquet: {', '.join(names)}."
         if names

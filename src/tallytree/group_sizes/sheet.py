@@ -44,7 +44,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
     ``all``.
     """
     hierarchy, counts = release.hierarchy, release.all_counts
-    rows, columns, codes = _placed(
+    rows, columns, codes = placed_columns(
         release.lattice, *np.divmod(counts.region_of_run(), release.lattice.n_slots)
     )
     classes = release.size_names
@@ -84,7 +84,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
         codes,
         True,
         (LEVEL,),
-        _regions(release),
+        region_table(release),
         beside,
     )
 
@@ -102,7 +102,9 @@ def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
     group sizes.
     """
     region, slot = np.nonzero(counted.slots)
-    rows, columns, codes = _placed(counted.lattice, region, slot, counted.people.classes.names)
+    rows, columns, codes = placed_columns(
+        counted.lattice, region, slot, counted.people.classes.names
+    )
     rows["count"] = pa.array(counted.slots[region, slot])
     columns.append(Column("count", "value", "entities of that class"))
     title = (
@@ -112,14 +114,19 @@ def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
     return Sheet("people", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,))
 
 
-def _placed(
-    lattice: Lattice, region: IntArray, slot: IntArray, classes: Sequence[str] = ()
+def placed_columns(
+    lattice: Lattice,
+    region: IntArray,
+    slot: IntArray,
+    classes: Sequence[str] = (),
+    *,
+    whose: str = "groups",
 ) -> tuple[dict[str, Any], list[Column], dict[str, Codes]]:
     """The columns that say where rows lie, and what these may hold: level, one per level, region,
     one per attribute.
 
     ``slot`` says which values each row is about; attributes named in ``classes`` are of entities,
-    all others of groups.
+    all others of what ``whose`` says.
     """
     hierarchy, attributes = lattice.hierarchy, lattice.attributes
     rows: dict[str, Any] = {LEVEL: _level_names(hierarchy).take(pa.array(region))}
@@ -138,8 +145,8 @@ def _placed(
         rows[name] = pa.DictionaryArray.from_arrays(
             pa.array((place + 1).astype(np.int32)), pa.array(known)
         )
-        whose = "entities" if name in classes else "groups"
-        columns.append(Column(name, "key", f"{name} of the {whose}, or {known[0]}"))
+        own = "entities" if name in classes else whose
+        columns.append(Column(name, "key", f"{name} of the {own}, or {known[0]}"))
         codes[name] = Codes(known, known, np.minimum(np.arange(len(known)), 1) - 1)
     return rows, columns, codes
 
@@ -149,8 +156,10 @@ def _all_of(values: Sequence[str]) -> str:
     return "all" if "all" not in values else "all values"
 
 
-def _regions(release: Release) -> pa.Table:
-    """One row per region: path, path of the region above, level, own label, number of groups."""
+def region_table(release: Release, counted: str = "groups") -> pa.Table:
+    """One row per region: path, path of the region above, level, own label, number of groups (or of
+    what else is ``counted``).
+    """
     hierarchy = release.hierarchy
     paths = path_array(hierarchy).cast(pa.string())
     above = pa.array(hierarchy.parent, mask=hierarchy.parent < 0)
@@ -160,7 +169,7 @@ def _regions(release: Release) -> pa.Table:
             "parent": paths.take(above),
             LEVEL: _level_names(hierarchy).cast(pa.string()),
             "label": pa.array(hierarchy.labels, pa.string()),
-            "groups": release.n_groups,
+            counted: release.n_groups,
         }
     )
 

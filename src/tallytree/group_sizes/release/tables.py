@@ -163,13 +163,16 @@ def counts_reader(
     return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def regions_reader(hierarchy: Hierarchy, n_groups: IntArray) -> pa.RecordBatchReader:
+def regions_reader(
+    hierarchy: Hierarchy, n_groups: IntArray, counted: str = "groups"
+) -> pa.RecordBatchReader:
     """Level, region, label, parent, groups: one row per region, so that regions without groups are
-    not lost.
+    not lost. The last column may be called otherwise.
 
     Leaves are named batch by batch: of all names together there may be more than of anything else.
     """
     above = _paths_above_leaves(hierarchy)
+    schema = pa.schema([*list(REGIONS_SCHEMA)[:-1], (counted, pa.int64())])
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start, stop in pieces(hierarchy.n_regions, LABELS_AT_ONCE):
@@ -189,9 +192,9 @@ def regions_reader(hierarchy: Hierarchy, n_groups: IntArray) -> pa.RecordBatchRe
                 pa.array(parent),
                 pa.array(n_groups[start:stop]),
             ]
-            yield pa.record_batch(columns, schema=REGIONS_SCHEMA)
+            yield pa.record_batch(columns, schema=schema)
 
-    return pa.RecordBatchReader.from_batches(REGIONS_SCHEMA, batches())
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def _paths_above_leaves(hierarchy: Hierarchy) -> pa.LargeStringArray:
@@ -290,7 +293,8 @@ def regions_of_folder(folder: Folder) -> tuple[Hierarchy, IntArray]:
     labels and are not read.
     """
     level_names = [level["name"] for level in folder.manifest["levels"]]
-    regions = folder.table("regions.parquet", columns=("level", "label", "parent", "groups"))
+    counted = "rows" if "values" in folder.manifest else "groups"
+    regions = folder.table("regions.parquet", columns=("level", "label", "parent", counted))
     starts = np.searchsorted(regions["level"].to_numpy(), np.arange(len(level_names) + 1)).astype(
         np.int64
     )
@@ -300,7 +304,7 @@ def regions_of_folder(folder: Folder) -> tuple[Hierarchy, IntArray]:
         regions["parent"].to_numpy().astype(np.int64, copy=False),
         np.asarray(regions["label"].to_numpy(), dtype=object),
     )
-    return hierarchy, regions["groups"].to_numpy().astype(np.int64, copy=False)
+    return hierarchy, regions[counted].to_numpy().astype(np.int64, copy=False)
 
 
 def slots_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
