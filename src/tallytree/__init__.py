@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tallytree.options.maps import MapOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
+    from tallytree.options.tables import TableOptions
     from tallytree.options.values import ValuesOptions
     from tallytree.ranges.publish import histogram
     from tallytree.ranges.release import RangeHistogram
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from tallytree.streams.counter import StreamCounter
     from tallytree.streams.publish import stream
     from tallytree.streams.release import StreamRelease
+    from tallytree.tables.publish import table
+    from tallytree.tables.release import TableRelease
     from tallytree.version import __version__
 
 __all__ = [
@@ -64,6 +67,8 @@ __all__ = [
     "StreamCounter",
     "StreamOptions",
     "StreamRelease",
+    "TableOptions",
+    "TableRelease",
     "ValuesOptions",
     "ValuesRelease",
     "__version__",
@@ -84,6 +89,7 @@ __all__ = [
     "sign",
     "spatial",
     "stream",
+    "table",
     "values",
     "verify",
     "with_intervals",
@@ -115,6 +121,8 @@ _HOMES = {
     "StreamCounter": "streams.counter",
     "StreamOptions": "options.stream",
     "StreamRelease": "streams.release",
+    "TableOptions": "options.tables",
+    "TableRelease": "tables.release",
     "ValuesOptions": "options.values",
     "ValuesRelease": "group_sizes.values.release",
     "__version__": "version",
@@ -135,6 +143,7 @@ _HOMES = {
     "sign": "kinds.verbs",
     "spatial": "maps.publish",
     "stream": "streams.publish",
+    "table": "tables.publish",
     "values": "group_sizes.values.publish",
     "verify": "kinds.verbs",
     "with_intervals": "group_sizes.intervals.intervals",

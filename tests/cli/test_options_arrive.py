@@ -35,6 +35,7 @@ RELEASING = {
         {"out": "out", "value": "income", "step": "10", "max": "100"},
         "group_sizes.values.publish.make_values",
     ),
+    "table": ({"out": "out"}, "tables.publish.make_table"),
     "histogram": ({"out": "out", "column": "age"}, "ranges.publish.make_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "maps.publish.make_map"),
     "degrees": (
@@ -59,6 +60,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "cells": ("8", 8),
     "chart": ("c.svg", "c.svg"),
     "classes": ("0,1-4,5+", ("0", "1-4", "5+")),
+    "table classes": ("age=0-17,18+", ("age=0-17,18+",)),
     "column": ("c", "c"),
     "columns": ("p,q", ("p", "q")),
     "contributions": ("4", 4),
@@ -116,6 +118,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "nonnegative": ("subtree", "subtree"),
     "norm": ("1", 1),
     "notes": ("a sentence", ("a sentence",)),
+    "ordered": ("age,grade", ("age", "grade")),
     "out": ("elsewhere", "elsewhere"),
     "outside": ("drop", "drop"),
     "overwrite": (None, True),
@@ -181,6 +184,10 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "total": (None, True),
     "totals": ("root", "root"),
     "truth": ("t.toml", "t.toml"),
+    "value": ("pay", "pay"),
+    "step": ("1/2", "1/2"),
+    "max": ("90", "90"),
+    "min": ("-5", "-5"),
     "unit": ("driver", "driver"),
     "until": ("9", "9"),
     "view": ("sizes,hybrid", ("sizes", "hybrid")),
@@ -294,6 +301,8 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
         monkeypatch.setattr(module, "print_json", made.prints_json)
         if command != "degrees":
             monkeypatch.setattr(module, "summary", lambda release: defaultdict(int))
+        if command == "table":
+            monkeypatch.setattr(module, "show_prediction", made.takes("source"))
         if command == "release":
             monkeypatch.setattr(module, "read_data", made.takes("source"))
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)

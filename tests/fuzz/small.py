@@ -47,6 +47,9 @@ KINDS_MADE: dict[str, Made] = {
         value="miles",
         **({"step": "1/2", "max": 4, "levels": ["state"], "epsilon": 1, "intervals": 4} | how),
     ),
+    "table": lambda **how: tt.table(
+        PEOPLE, levels=["state"], by={"sex": ["f", "m"], "miles": ["1-3"]}, epsilon=1, **how
+    ),
     "histogram": lambda **how: tt.histogram(
         [1, 2, 3, 5, 8], bins=8, bounds=(0, 16), epsilon=1, **how
     ),

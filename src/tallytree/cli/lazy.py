@@ -36,6 +36,11 @@ TASKS = {
             "values",
             "Release sums, means, medians and the whole distribution of a value, at every level.",
         ),
+        "table": (
+            "table",
+            "Release how many rows every region has by attributes: people by age and sex, jobs by "
+            "industry.",
+        ),
         "histogram": (
             "histogram",
             "Release a histogram of one column that answers any range, with error bars.",

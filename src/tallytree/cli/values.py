@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tallytree.releases.keeping import Keeping
 
 
-@command(app, needs=("out",))
+@command(app, needs=("out", "value", "step", "max"))
 def values(source: SourceOrConfig, where: ValuesOutput, how: ValuesOptions) -> None:
     """Release sums, means, medians and the whole distribution of a value, at every level.
 
@@ -35,10 +35,10 @@ def values(source: SourceOrConfig, where: ValuesOutput, how: ValuesOptions) -> N
     if where.json:
         print_json({"out": where.out, "already_released": found, **facts})
         return
-    levels = ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"])
+    levels = ", ".join(f"{level['regions']:,} {level['name']}" for level in made.manifest["levels"])
     say(f"Released {made.scale.name} of {levels} ({facts['mechanism']}) to {where.out}")
     say(facts["statement"])
-    say(f"Note: {facts['public']['hierarchy']}.")
+    say(f"Note: {made.manifest['public']['hierarchy']}.")
     reply = made.reply(Question())
     print_table(reply.title, list(reply.columns), [list(row) for row in reply.rows])
 

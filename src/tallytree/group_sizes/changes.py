@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tallytree.group_sizes.compare import Comparison
+from tallytree.releases.comparison import Comparison
 from tallytree.releases.report.html import page
 
 # Rows that a page holds; the clearest changes first, the others are in the table that goes with it.
@@ -23,8 +23,10 @@ def changes_payload(found: Comparison, first: str, second: str) -> dict[str, Any
         [np.asarray(found.table["p_value"]), ~np.asarray(found.table["clear"], dtype=bool)]
     )
     kept = found.table.take(pa.array(by_chance[:MOST_ROWS]))
-    of = next(name for name in ("class", "statistic", "size") if name in head)
-    what = "Statistics" if of == "statistic" else "How many groups of each size every region has"
+    of = "class" if "class" in head else head[2]
+    sizes = "How many groups of each size every region has"
+    named = {"class": sizes, "size": sizes, "statistic": "Statistics of every region"}
+    what = named.get(of, "How many rows every region has")
     rows = [list(row) for row in zip(*(_rounded(kept[name]) for name in head))]
     left_out = found.table.num_rows - kept.num_rows
     return {

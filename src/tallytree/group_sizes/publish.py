@@ -30,11 +30,7 @@ from tallytree.group_sizes.reconcile.people import counted_people, whole_people
 from tallytree.group_sizes.release.noisy_tables import measured_tables, noisy_from_table
 from tallytree.group_sizes.release.people import people_counts
 from tallytree.group_sizes.release.release import Release, load_release, with_margins
-from tallytree.group_sizes.release.tables import (
-    cell_groups_from_table,
-    regions_of_folder,
-    regions_reader,
-)
+from tallytree.group_sizes.release.tables import cell_groups_from_table, regions_of_folder
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
@@ -57,6 +53,7 @@ from tallytree.releases.keeping import (
 )
 from tallytree.releases.progress import Progress, by_work, silent
 from tallytree.releases.published import NO_MEASUREMENTS
+from tallytree.releases.region_tables import regions_reader
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.memory import give_back
 from tallytree.storage.parts import Parts

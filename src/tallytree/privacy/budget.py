@@ -5,7 +5,7 @@ of it pays for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -146,29 +146,6 @@ def budget_for_replacing(stated: Budget) -> Budget:
     return Budget(
         stated.definition, stated.total / (2 if stated.definition == "pure" else 4), replacing=True
     )
-
-
-def split(budget: Budget, shares: Sequence[Exact]) -> tuple[Budget, ...]:
-    """Parts of a budget in proportion to shares that add up to 1, for measurements that follow one
-    another.
-
-    Both definitions add up over measurements of the same data, so the parts together cost the
-    whole.
-    """
-    if len(shares) == 0:
-        raise RequestError("A budget is split into at least one share.")
-    fractions = [exact(share, f"share {number}") for number, share in enumerate(shares, start=1)]
-    if sum(fractions) != 1:
-        raise RequestError(
-            f"The shares of a budget must add up to 1; {', '.join(map(str, shares))} add up to "
-            f'{float(sum(fractions)):.12g}. Thirds and the like can be written as "1/3".'
-        )
-    return tuple(Budget(budget.definition, budget.total * fraction) for fraction in fractions)
-
-
-def split_equally(budget: Budget, n_parts: int) -> tuple[Budget, ...]:
-    """Equal parts of a budget."""
-    return split(budget, [Fraction(1, n_parts)] * n_parts)
 
 
 def pure_loss(part: Budget, rate: int = 2) -> Fraction:

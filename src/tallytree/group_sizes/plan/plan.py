@@ -166,20 +166,18 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     check_instance(mechanism, facts.hierarchy, max_size)
     _check_unit(mechanism, traits, facts)
     traits.refuse_request(request, facts)
+
+    query = partial(_query, budget)
     needs_max_size = any(
         view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0
     )
-    measures_max_size = needs_max_size and max_size is None
-
     largest_part = budget_of_largest_size(
-        request.max_size_budget, budget, measures_max_size=measures_max_size
+        request.max_size_budget, budget, measures_max_size=needs_max_size and max_size is None
     )
-    has_totals = facts.groups_public or facts.whole_groups
-    totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
+    group_totals = _group_totals(facts, query, budget.total * GROUP_TOTALS_SHARE, n_levels)
+    totals_part = sum((total.budget for total in group_totals), Fraction(0))
     look_part = budget.total * traits.look_share(facts, max_size)
     people_part = budget.total * _people_share(request, mechanism, traits, facts)
-
-    query = partial(_query, budget)
     plan = Plan(
         # With the mechanism's name, so that it can be asked for again whatever the default is then.
         request=replace(request, mechanism=mechanism),
@@ -193,17 +191,9 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         max_size=max_size,
         most_sizes=largest_table(mechanism, facts.hierarchy),
         largest_size=query(largest_part, largest_size_sensitivity(**_units(facts)))
-        if measures_max_size
+        if largest_part
         else None,
-        group_totals=()
-        if has_totals
-        else (
-            query(
-                totals_part / n_levels,
-                group_totals_sensitivity(contributions=facts.unit.contributions),
-            ),
-        )
-        * n_levels,
+        group_totals=group_totals,
         totals=totals,
         time_limit=seconds_from(request.time_limit),
         for_levels=budget.total - largest_part - totals_part - look_part - people_part,
@@ -216,18 +206,35 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         people=_people(facts, query, people_part),
         least_size=least_size_from(request.min_size, facts.least_size, max_size),
     )
-    every_level = [
-        view_sensitivity(view, facts, family.level) for family, view in zip(families, views)
-    ]
-    every_level += [view_sensitivity("people", facts, level.level) for level in plan.people]
-    refuse_many_changes(
-        budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))]
-    )
-    check_solver_noise(
-        mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None)
-    )
+    _refuse_plan(plan, facts)
     traits.refuse_plan(plan, facts.hierarchy)
     return plan
+
+
+def _refuse_plan(plan: Plan, facts: PublicFacts) -> None:
+    """Refuse what changes more answers than the budget was found for, and solvers under noise that
+    is too large for them.
+    """
+    # What a level might ask, measured or not, and twice the root: for its look too.
+    asked = [*plan.levels, *plan.people, plan.levels[0], plan.levels[0]]
+    refuse_many_changes(
+        plan.budget, [view_sensitivity(level.view, facts, level.level) for level in asked]
+    )
+    stds = [level.query.noise.std for level in plan.levels if level.query is not None]
+    check_solver_noise(plan.mechanism, max(stds))
+
+
+def _group_totals(
+    facts: PublicFacts,
+    query: Callable[[Fraction, Sensitivity], QueryPlan],
+    part: Fraction,
+    n_levels: int,
+) -> tuple[QueryPlan, ...]:
+    """The measured numbers of groups of each level; none where they are public or protected."""
+    if facts.groups_public or facts.whole_groups:
+        return ()
+    sensitivity = group_totals_sensitivity(contributions=facts.unit.contributions)
+    return (query(part / n_levels, sensitivity),) * n_levels
 
 
 def _people_share(

@@ -33,9 +33,7 @@ from tallytree.group_sizes.release.tables import (
     counts_from_parts,
     counts_reader,
     counts_table,
-    path_array,
     regions_of_folder,
-    regions_reader,
 )
 from tallytree.model.arrays import AnyArray, FloatArray, IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
@@ -47,6 +45,7 @@ from tallytree.model.notebook import html_table
 from tallytree.releases.checks import Check, Verification, check_counts, check_margins
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
+from tallytree.releases.region_tables import path_array, regions_reader
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.memory import give_back
 

@@ -1,6 +1,6 @@
 """Two tables of values side by side: how far each statistic differs, and what is clear of noise.
 
-Errors and rates as in :mod:`tallytree.group_sizes.compare`.
+Errors and rates as in :mod:`tallytree.releases.comparison`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.compare import (
+from tallytree.group_sizes.values.intervals import with_statistics_intervals
+from tallytree.group_sizes.values.release import ValuesRelease
+from tallytree.releases.comparison import (
     Comparison,
     changes_of,
     common_regions,
     half_width,
     outside,
 )
-from tallytree.group_sizes.values.intervals import with_statistics_intervals
-from tallytree.group_sizes.values.release import ValuesRelease
 from tallytree.releases.progress import Progress, silent
 
 

@@ -77,8 +77,8 @@ def values(
     >>> import pyarrow as pa
     >>> jobs = pa.table({"pay": [10, 20, 20, 55, 70], "state": ["GA", "GA", "GA", "NY", "NY"]})
     >>> pay = tt.values(jobs, value="pay", step=10, max=100, levels=["state"], epsilon=2)
-    >>> 0 <= pay.region("total").median() <= 100
-    True
+    >>> pay.statistics_table()["statistic"][:3].to_pylist()
+    ['rows', 'sum', 'mean']
     """
 
     def make(keeping: Keeping) -> ValuesRelease:

@@ -15,12 +15,7 @@ from tallytree.group_sizes.manifest import VALUES, attributes_of, scale_of
 from tallytree.group_sizes.release.noisy_tables import noisy_reader
 from tallytree.group_sizes.release.region import Interval
 from tallytree.group_sizes.release.release import Release, with_margins
-from tallytree.group_sizes.release.tables import (
-    counts_from_parts,
-    path_array,
-    regions_of_folder,
-    regions_reader,
-)
+from tallytree.group_sizes.release.tables import counts_from_parts, regions_of_folder
 from tallytree.group_sizes.values.statistics import QUANTILES, RegionValues, statistic_names
 from tallytree.group_sizes.values.tables import (
     Statistics,
@@ -38,6 +33,7 @@ from tallytree.model.scale import ValueScale
 from tallytree.releases.checks import Check, Verification
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
+from tallytree.releases.region_tables import path_array, regions_reader
 from tallytree.storage.folder import Folder, Manifest
 
 STATISTICS_FILE = "statistics.parquet"
@@ -219,7 +215,7 @@ class ValuesRelease(Published):
 
     def saved_manifest(self) -> Manifest:
         """The manifest, and the confidence of the intervals where there are any."""
-        if not self.statistics.errors or "intervals" in self.manifest:
+        if not self.statistics.errors:
             return self.manifest
         return {**self.manifest, "intervals": {"confidence": CONFIDENCE}}
 
@@ -291,6 +287,7 @@ def values_release(made: Release) -> ValuesRelease:
 def load_values(folder: Folder) -> ValuesRelease:
     """The table of values of a folder; its raw measurements stay on disk."""
     manifest = dict(folder.manifest)
+    manifest.pop("intervals", None)
     hierarchy, n_rows = regions_of_folder(folder)
     scale, attributes = scale_of(manifest), attributes_of(manifest)
     assert scale is not None

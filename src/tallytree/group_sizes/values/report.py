@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.report import left_out_of_page, outlines_of_page, with_names
+from tallytree.group_sizes.report import left_out_of_page
 from tallytree.group_sizes.values.release import ValuesRelease
 from tallytree.group_sizes.values.statistics import QUANTILES
 from tallytree.model.arrays import IntArray
@@ -16,6 +16,7 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.options.asking import PageOptions
 from tallytree.releases.report.facts import USE, common_facts, interleave, levels_paid, named
 from tallytree.releases.report.html import MOST_BYTES, framed, packed, without_evaluation
+from tallytree.releases.report.outlined import outlines_of, with_names
 from tallytree.releases.report.words import counted, level_words, plural
 
 # Bars of the distribution: equal classes up to the value that few rows exceed, and one beyond.
@@ -42,7 +43,7 @@ def values_payload(
     n_regions = int(tree.level_starts[shown])
     edges = bar_edges(release)
     names = [f"{number:,.6g}" for number in np.asarray(scale.values(edges), float).tolist()]
-    outlines = outlines_of_page(release.in_steps, look, n_regions)
+    outlines = outlines_of(release.hierarchy, look, n_regions)
     labels = with_names(tree.labels[:n_regions].tolist(), outlines)
     rows, called = plural(release.manifest), level_words(look.level_names, tree.level_names)
     levels = ", ".join(

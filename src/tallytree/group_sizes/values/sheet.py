@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.sheet import labels_by_level, placed_columns, region_table
+from tallytree.group_sizes.sheet import region_table
 from tallytree.group_sizes.values.release import ValuesRelease
 from tallytree.model.arrays import FloatArray
 from tallytree.options.exporting import ShapesOptions
 from tallytree.releases.export.geographic import Features
+from tallytree.releases.export.placed import labels_by_level, placed
 from tallytree.releases.export.sheet import Codes, Column, Sheet, about_release, with_errors
 from tallytree.shapes.matching import read_shaped_level
 
@@ -26,9 +27,7 @@ def values_sheet(release: ValuesRelease) -> Sheet:
     lattice, own = release.lattice, release.statistics
     n_names = len(own.names)
     known = np.flatnonzero(~np.isnan(own.value.ravel()))
-    rows, columns, codes = placed_columns(
-        lattice, *np.divmod(known // n_names, lattice.n_slots), whose="rows"
-    )
+    rows, columns, codes = placed(lattice, *np.divmod(known // n_names, lattice.n_slots), of="rows")
     names = pa.DictionaryArray.from_arrays(
         pa.array((known % n_names).astype(np.int32)), pa.array(own.names)
     )
@@ -57,8 +56,8 @@ def values_sheet(release: ValuesRelease) -> Sheet:
 def counts_sheet(release: ValuesRelease) -> Sheet:
     """Level, one column per level, region, attributes, value, count."""
     counts, lattice = release.in_steps.all_counts, release.lattice
-    rows, columns, codes = placed_columns(
-        lattice, *np.divmod(counts.region_of_run(), lattice.n_slots), whose="rows"
+    rows, columns, codes = placed(
+        lattice, *np.divmod(counts.region_of_run(), lattice.n_slots), of="rows"
     )
     values = release.scale.values(counts.size)
     rows |= {"value": values, "count": counts.count}

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.errors import VerificationError
-from tallytree.group_sizes.release.tables import attribute_columns, counts_reader, path_array
+from tallytree.group_sizes.release.tables import counts_reader
 from tallytree.group_sizes.values.statistics import RegionValues, statistic_names, statistics_of
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.lattice import Lattice
 from tallytree.model.scale import ValueScale
+from tallytree.releases.region_tables import attribute_columns, path_array
 
 ERRORS = ("std_error", "low", "high")
 

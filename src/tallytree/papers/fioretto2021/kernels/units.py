@@ -53,15 +53,6 @@ def count_eligible(target, first, last, shift):
 
 
 @serial
-def level_of_region(tree, region):
-    """Level of a region; levels are few."""
-    level = 0
-    while region >= tree.level_starts[level + 1]:
-        level += 1
-    return level
-
-
-@serial
 def fill_leaves(tree, units, region, total, guess):
     """Give ``total`` units to the leaves below ``region``, starting the search for the shift at
     ``guess``.
