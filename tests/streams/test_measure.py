@@ -10,7 +10,7 @@ from tallytree.privacy.randomness import KeyStream
 from tallytree.streams.counter import StreamCounter
 from tallytree.streams.estimate import estimate_stream, follows
 from tallytree.streams.measure import measure_steps
-from tallytree.streams.plan import mean_squared_error, plan_stream, rows_table
+from tallytree.streams.plan import plan_stream, rows_table, squared_error
 
 
 def test_counts_are_exact_without_noise():
@@ -135,6 +135,7 @@ def test_rows_never_depend_on_what_comes_later():
 
 
 @pytest.mark.parametrize(("budget", "strategy"), [
+    (Budget("zcdp", Fraction(1, 2)), "scaled-root"),
     (Budget("zcdp", Fraction(1, 2)), "square-root"),
     (Budget("zcdp", Fraction(1, 2)), "tree"),
     (Budget("pure", Fraction(1)), "tree"),
@@ -147,8 +148,8 @@ def test_the_mean_squared_error_is_that_of_theory(budget, strategy):
         rows = measure_steps(plan, arrivals, KeyStream.from_insecure_seed(seed), first=0)
         counts = estimate_stream(plan, rows, 365)
         squared += (counts.estimate - np.cumsum(arrivals)) ** 2
-    assert counts.variance.mean() == pytest.approx(mean_squared_error(plan))
-    assert (squared / 2500).mean() == pytest.approx(mean_squared_error(plan), rel=0.03)
+    assert counts.variance.mean() == pytest.approx(squared_error(plan, "mean"))
+    assert (squared / 2500).mean() == pytest.approx(squared_error(plan, "mean"), rel=0.03)
     np.testing.assert_allclose(
         squared[[0, 30, 200, 364]] / 2500, counts.variance[[0, 30, 200, 364]], rtol=0.15
     )

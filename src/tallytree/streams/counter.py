@@ -16,7 +16,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
 from tallytree.model.steps import Steps
 from tallytree.model.unit import ENTITY, unit_from
-from tallytree.options.choices import StreamStrategyName
+from tallytree.options.choices import StreamObjective, StreamStrategyName
 from tallytree.options.groups import Loss, PaidFrom, Paying
 from tallytree.options.stream import CounterOptions
 from tallytree.privacy.budget import Definition, Exact
@@ -44,8 +44,10 @@ class StreamCounter(Confidential):
         Largest number of steps, public; None where it is not known.
     contributions
         How many entities of one unit may come, in any steps; the unit is protected.
-    epsilon, rho, delta, definition, entity, mechanism, branching, inference, insecure_seed, ledger,
-    dataset
+    min_gap
+        At least so many steps lie between two entities of one unit, on trust.
+    epsilon, rho, delta, definition, entity, mechanism, objective, branching, inference,
+    insecure_seed, ledger, dataset
         As for :func:`tallytree.stream`; the account pays for the whole stream before its first
         step.
 
@@ -66,8 +68,10 @@ class StreamCounter(Confidential):
         delta: Exact | None = None,
         definition: Definition = "pure",
         contributions: int = 1,
+        min_gap: int | None = None,
         entity: str = "row",
         mechanism: StreamStrategyName = "auto",
+        objective: StreamObjective = "mean",
         branching: int | None = None,
         inference: bool = True,
         insecure_seed: int | None = None,
@@ -76,7 +80,12 @@ class StreamCounter(Confidential):
     ) -> None:
         loss = Loss(epsilon=epsilon, rho=rho, delta=delta, definition=definition)
         counted = CounterOptions(
-            horizon=horizon, mechanism=mechanism, branching=branching, inference=inference
+            horizon=horizon,
+            mechanism=mechanism,
+            objective=objective,
+            min_gap=min_gap,
+            branching=branching,
+            inference=inference,
         )
         self.budget, self.horizon = loss.loss(), counted.horizon
         self.plan = planned_stream(self.budget, counted, contributions=contributions)
@@ -86,7 +95,7 @@ class StreamCounter(Confidential):
             self.plan,
             Steps(),
             0,
-            unit_from(ENTITY, entity, contributions, counted=True),
+            unit_from(ENTITY, entity, contributions, counted=True, min_gap=min_gap),
             note="arrivals were added one step after the other",
             secure=insecure_seed is None,
             noted=payment is not None,

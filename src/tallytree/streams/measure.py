@@ -14,12 +14,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.stream_rows import (
-    MOST_ARRIVALS,
-    block_sums,
-    square_root_weights,
-    weighted_rows,
-)
+from tallytree.kernels.stream_rows import MOST_ARRIVALS, block_sums, halves, weighted_rows
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Fact
 from tallytree.model.confidential_stream import ConfidentialArrivals
@@ -68,10 +63,11 @@ def _measure_epoch(
 ) -> IntArray:
     """Noisy rows of the steps from ``first`` on of one epoch, whose arrivals are ``counts``."""
     epoch, place = plan.epoch(number), number * _PLACES_PER_EPOCH
-    if plan.strategy == "square-root":
-        weights = square_root_weights(len(counts))
-        exact = weighted_rows(weights, counts, first)
-        return _with_noise(exact, epoch.noise, stream, [weights], level=place, first=first)
+    if (factors := epoch.factors) is not None:
+        high, low = halves(counts, factors.columns[: len(counts)])
+        exact = weighted_rows(factors.narrow, factors.rows, high, low, first)
+        asked = [factors.weights, factors.rows, factors.columns]
+        return _with_noise(exact, epoch.noise, stream, asked, level=place, first=first)
     steps, rows = [], []
     for level in range(epoch.n_levels):
         width = epoch.branching**level
