@@ -6,6 +6,7 @@ import pytest
 
 from tallytree.errors import InputError, RequestError
 from tallytree.privacy.budget import Budget
+from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace, DrawsAhead, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.streams.counter import StreamCounter
 from tallytree.streams.estimate import estimate_stream, follows
@@ -109,6 +110,37 @@ def test_a_counter_publishes_what_follows_from_its_rows():
         published = np.array([counter.add(number).estimate for number in arrivals])
         rows = measure_steps(counter.plan, arrivals, KeyStream.from_insecure_seed(5), first=0)
         assert follows(counter.plan, rows, published)
+
+
+def test_draws_ahead_are_those_of_their_places():
+    """Whether drawn one by one or 256 at a time, in order or not, and for several questions."""
+    asked = [
+        (0, "stream", 0),
+        (0, "stream", 1),
+        (0, "stream", 300),
+        (1, "stream", 301),
+        (0, "other", 2),
+    ]
+    asked += [(0, "stream", 299), (0, "stream", 2)]
+    noises = {0: DiscreteGaussian(Fraction(9)), 1: DiscreteLaplace(Fraction(5))}
+    one, other = (KeyStream.from_insecure_seed(3) for _ in range(2))
+    ahead, ends = DrawsAhead(), np.array([0, 1])
+    for level, query, region in asked:
+        place = {"level": level, "query": query, "offsets": ends, "first_region": region}
+        alone = add_noise(np.array([7]), noises[level], one, **place)
+        assert add_noise(np.array([7]), noises[level], other, **place, ahead=ahead) == alone
+    with pytest.raises(RequestError, match="drawn before"):
+        add_noise(np.array([7]), noises[0], other, **place, ahead=ahead)
+
+
+def test_a_closed_counter_holds_neither_the_past_nor_noise_to_come():
+    counter = StreamCounter(300, rho=1, definition="zcdp")
+    for _ in range(5):
+        counter.add(77)
+    counter.close()
+    held = [counter._past._counts, counter._past._high, counter._past._low]
+    assert not any(np.any(array) for array in held)
+    assert len(counter._past._ahead._draws) == 0
 
 
 def test_counts_are_exact_without_noise_over_epochs():

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import InputError, RequestError
-from tallytree.kernels.stream_rows import MOST_ARRIVALS
 from tallytree.ledger.payment import payment_from
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
@@ -25,7 +24,7 @@ from tallytree.strategies.answers import Answer
 from tallytree.strategies.intervals import check_confidence
 from tallytree.streams.estimate import StreamEstimator, estimate_stream
 from tallytree.streams.manifest import stream_manifest
-from tallytree.streams.measure import measure_steps
+from tallytree.streams.measure import StepByStep
 from tallytree.streams.plan import planned_stream
 from tallytree.streams.release import StreamRelease
 
@@ -105,7 +104,7 @@ class StreamCounter(Confidential):
             paid_noise(Keeping(payment), manifest, insecure_seed, read=None)
         )
         self._manifest, self._stream = paid.manifest, paid.stream
-        self._arrivals = np.zeros(64, dtype=np.int64)
+        self._past = StepByStep(self.plan)
         self._rows: list[IntArray] = []
         self._estimator = StreamEstimator(self.plan)
 
@@ -130,10 +129,7 @@ class StreamCounter(Confidential):
                     f"The stream has reached its horizon of {self.horizon:,} steps. Start a new "
                     "counter."
                 )
-            if step == len(self._arrivals):
-                self._arrivals = np.concatenate([self._arrivals, np.zeros_like(self._arrivals)])
-            self._arrivals[step] = min(int(arrivals), MOST_ARRIVALS)
-            rows = measure_steps(self.plan, self._arrivals[: step + 1], self._stream, first=step)
+            rows = self._past.measure(step, int(arrivals), self._stream)
             self._rows[step:] = [rows]
             self._estimator.push(rows)
             return self._count(0.95)
@@ -161,7 +157,8 @@ class StreamCounter(Confidential):
             )
 
     def close(self) -> None:
-        """Forget the key; what was released can still be asked."""
+        """Forget the key and the exact past; what was released can still be asked."""
+        self._past.forget()
         self._end.close()
 
     def __enter__(self) -> Self:

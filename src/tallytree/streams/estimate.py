@@ -233,7 +233,9 @@ class StreamEstimator:
         squares, fourths = root_moments(factors, known)
         arrivals, scales = factors.scales
         self._rows[place] = rows[0] * scales[place]
-        self._arrived += arrivals[place] * (self._rows[: place + 1] @ inverse[known - place - 1 :])
+        # Not by BLAS, which would wake all cores for so little.
+        past, taken = self._rows[: place + 1], inverse[known - place - 1 :]
+        self._arrived += arrivals[place] * float(np.einsum("i,i->", past, taken))
         moments = self._moments
         return np.array(
             [
