@@ -7,9 +7,9 @@ import pytest
 
 import tallytree as tt
 from tallytree.boxes.checks import check_charges
+from tallytree.boxes.kernels.squared_parts import SquaredParts
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes.partitions import cut_deviations
-from tallytree.kernels.boxes.squared_parts import SquaredParts
+from tallytree.kernels.partitions import cut_deviations
 from tallytree.papers.rivals.partitions import best_number_of_parts, merge_noisy_bins
 from tallytree.privacy.sensitivity import deviation_score_sensitivity, squares_score_sensitivity
 from tests.reference.partitions import all_partitions, squares_cost

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, is_nan, number, one_if
 from tallytree.ingest.engine import open_session
+from tallytree.ingest.kernels import spaced
 from tallytree.ingest.sources import Source
 from tallytree.ingest.value_queries import Column, left_out_of, sums_of
-from tallytree.kernels.spaced import spaced
 from tallytree.model.arrays import IntArray
 
 

@@ -13,18 +13,18 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.estimate.views import estimate_view
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.matching import Runs
 from tallytree.group_sizes.measure.views import paid_totals
 from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.mechanisms.turns import measure_above, measure_in_turns
-from tallytree.group_sizes.plan.groups import Groups
+from tallytree.group_sizes.noisy import Groups, NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan
 from tallytree.group_sizes.plan.traits import NAMES, traits_of
 from tallytree.group_sizes.publish import make_release
 from tallytree.group_sizes.reconcile.matching import counts_of, match_runs_down, runs_of
 from tallytree.group_sizes.release.release import Release, load_release
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
-from tallytree.kernels.matching import Runs
-from tallytree.kernels.staircase.blocks import Prior
 from tallytree.ledger.payment import payment_from
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
@@ -32,7 +32,6 @@ from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.keeping import Keeping, Target, release_to
 from tallytree.releases.progress import Progress, silent

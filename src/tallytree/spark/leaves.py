@@ -23,20 +23,21 @@ from tallytree.group_sizes.estimate.staircases import (
 )
 from tallytree.group_sizes.manifest import sizes_up_to
 from tallytree.group_sizes.mechanisms.turns import AboveFinest
+from tallytree.group_sizes.noisy import NoisyCounts
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.largest import joined_below
 from tallytree.group_sizes.reconcile.staircases import FromBelow, HandedDown, Told, finish_above
 from tallytree.group_sizes.release.noisy_tables import noisy_reader
-from tallytree.group_sizes.release.tables import counts_reader, path_array
+from tallytree.group_sizes.release.tables import counts_reader
 from tallytree.group_sizes.release.written import WrittenTables
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES
 from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.model.hierarchy import LABELS_AT_ONCE, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
-from tallytree.privacy.noisy import NoisyCounts
 from tallytree.releases.checks import Check, check_counts, where_wrong
 from tallytree.releases.progress import Progress
+from tallytree.releases.region_tables import path_array
 from tallytree.spark.leaf_tasks import (
     LeafJob,
     describe_in,

@@ -45,7 +45,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.options.choices import StreamObjective, StreamStrategy, StreamStrategyName
 from tallytree.options.stream import CounterOptions
 from tallytree.privacy.accounting import Composition, MechanismRecord, Record
-from tallytree.privacy.budget import Budget, noise_fits, noise_for
+from tallytree.privacy.budget import Budget, noise_fits, noise_for, refuse_more_changes
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
@@ -53,7 +53,6 @@ from tallytree.privacy.sensitivity import (
     returning_rows_sensitivity,
     running_rows_sensitivity,
 )
-from tallytree.privacy.stated_budget import refuse_more_changes
 from tallytree.streams.errors import (
     best_stream_branching,
     block_moments,
@@ -281,11 +280,9 @@ def plan_stream(
 
 
 def _check_horizon(horizon: int | None) -> None:
-    if horizon is not None and (
-        isinstance(horizon, bool)
-        or not isinstance(horizon, int)
-        or not 1 <= horizon < LONGEST_HORIZON
-    ):
+    """A horizon is a public number of steps, or left out."""
+    whole = isinstance(horizon, int) and not isinstance(horizon, bool)
+    if horizon is not None and not (whole and 1 <= horizon < LONGEST_HORIZON):
         raise RequestError(
             f"The horizon of a stream is a whole number of at least 1, or None; got {horizon!r}."
         )

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
-from tallytree.group_sizes.plan.groups import families_of
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan, QueryPlan, with_bins_asked
 from tallytree.group_sizes.plan.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
 from tallytree.model.arrays import IntArray
@@ -20,7 +20,6 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.facts import PublicFacts
 from tallytree.privacy.noise import add_noise
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress
 
@@ -36,7 +35,7 @@ def measure_in_bins(
 
     How many groups there are is not known before the answers are combined, so none are.
     """
-    lattice, families = facts.lattice, families_of(plan, facts.lattice)
+    lattice, families = facts.lattice, plan.families
     look: tuple[NoisyQuery, ...] = ()
     if plan.first_look is None:
         assert plan.max_size is not None

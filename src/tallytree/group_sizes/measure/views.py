@@ -10,6 +10,7 @@ from tallytree.group_sizes.measure.levels import (
     measure_level,
 )
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
+from tallytree.group_sizes.noisy import NoisyCounts
 from tallytree.group_sizes.plan.memory import most_groups
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.totals import consistent_totals
@@ -17,7 +18,6 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Altered, ConfidentialCounts
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.privacy.noisy import NoisyCounts
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress, silent
 

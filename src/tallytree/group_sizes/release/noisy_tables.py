@@ -8,11 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.errors import VerificationError
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan
-from tallytree.group_sizes.release.tables import (
+from tallytree.group_sizes.release.tables import cells_table
+from tallytree.model.arrays import IntArray, offsets_from_lengths
+from tallytree.model.lattice import Lattice
+from tallytree.releases.region_tables import (
     NAME,
     attribute_columns,
-    cells_table,
     names_of_rows,
     path_array,
     pieces,
@@ -22,9 +25,6 @@ from tallytree.group_sizes.release.tables import (
     slots_from_table,
     with_attributes,
 )
-from tallytree.model.arrays import IntArray, offsets_from_lengths
-from tallytree.model.lattice import Lattice
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 
 NOISY_SCHEMA = pa.schema(
     [

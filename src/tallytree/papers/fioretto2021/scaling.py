@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.papers.cells import Cell
 from tallytree.papers.fioretto2021.chain import fit_chains
@@ -23,6 +22,7 @@ from tallytree.papers.fioretto2021.cost_tables import solve_by_cost_tables
 from tallytree.papers.fioretto2021.counts_tree import relax_counts
 from tallytree.papers.fioretto2021.cumulative_tree import fit_cumulative_then_tree, relax_cumulative
 from tallytree.papers.fioretto2021.joint_fit import make_whole
+from tallytree.papers.fioretto2021.kernels.allocation import allocate_over_tree
 from tallytree.papers.fioretto2021.runs import Exact, Noisy
 from tallytree.papers.fioretto2021.solver_programs import (
     counts_program,

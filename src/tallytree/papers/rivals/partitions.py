@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from tallytree.boxes.draft import Draft
+from tallytree.boxes.kernels import squared_parts
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes import squared_parts
-from tallytree.kernels.boxes.partitions import MOST_BINS, cut_deviations, merge_by_squares
+from tallytree.kernels.partitions import MOST_BINS, cut_deviations, merge_by_squares
 from tallytree.model.arrays import IntArray
 from tallytree.options.maps import MethodOptions
 

@@ -20,11 +20,11 @@ import numpy as np
 from tallytree.boxes.answers import MapSurface
 from tallytree.boxes.draft import combine_measurements
 from tallytree.boxes.estimates import MapEstimates, estimate_map
+from tallytree.boxes.kernels.trees import fewest_boxes
 from tallytree.boxes.measure import NoisyMap, measure_map
 from tallytree.boxes.methods import NAMES, method_named
 from tallytree.errors import StorageError
 from tallytree.ingest.grids import bin_points
-from tallytree.kernels.boxes.trees import fewest_boxes
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
 from tallytree.model.confidential import Confidential
