@@ -341,14 +341,11 @@ def _measured(budget: Budget, length: int, wanted: int | None, asked: Asked, aim
             else running_rows_sensitivity(root, contributions=contributions)
         )
         return Measured(1, root, sensitivity, noise_for(budget, sensitivity))
-    *finer, coarsest = BITS[aim]
-    for bits in finer:
+    for bits in BITS[aim]:  # the finest that leaves room for the noise
         root = scaled_root_factors(length, aim, bits)
         sensitivity = running_rows_sensitivity(root, contributions=contributions)
         if noise_fits(budget, sensitivity):
-            return Measured(1, root, sensitivity, noise_for(budget, sensitivity))
-    root = scaled_root_factors(length, aim, coarsest)
-    sensitivity = running_rows_sensitivity(root, contributions=contributions)
+            break
     return Measured(1, root, sensitivity, noise_for(budget, sensitivity))
 
 
