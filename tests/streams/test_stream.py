@@ -201,6 +201,7 @@ CHANGED: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({"entity": "person"}, "unit"),
     "tree": ({"branching": 2}, "branching"),
     "inference": ({"inference": False}, "inference"),
+    "objective": ({"objective": "largest"}, "objective"),
     "seed": ({"insecure_seed": 1}, "private"),
 }
 
@@ -389,7 +390,7 @@ def test_ranges_of_steps_are_differences_with_errors_that_hold() -> None:
 def test_epsilon_and_delta_are_kept_and_stated(tmp_path: Path) -> None:
     made = tt.stream(counts=ARRIVALS, horizon=365, epsilon=1, delta="1e-6", out=tmp_path / "out")
     assert "(ε, δ)-differential privacy, ε = 1, δ = 1e-6" in made.manifest["privacy"]["statement"]
-    assert made.mechanism == "square-root"
+    assert made.mechanism == "scaled-root"
     assert verify_privacy(tmp_path / "out")
     stated = {"epsilon": 1, "delta": "1e-6"}
     for many in ({"contributions": 2**20 // 365 + 1, "horizon": 365}, {"contributions": 2}):
