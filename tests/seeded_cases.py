@@ -589,6 +589,18 @@ def streams() -> Iterator[Case]:
             f"stream, {name}, {horizon}",
             lambda options=options: tt.stream(**options, insecure_seed=SEED),
         )
+    many = {"counts": LONG[100:190], "horizon": 100}
+    others: dict[str, dict[str, Any]] = {
+        "square-root": {"mechanism": "square-root"},
+        "largest": {"objective": "largest"},
+        "gap": {"contributions": 3, "min_gap": 30},
+    }
+    for name, how in others.items():
+        options = {**many, **BUDGETS["zcdp"], **how}
+        yield (
+            f"stream, zcdp, {name}",
+            lambda options=options: tt.stream(**options, insecure_seed=SEED),
+        )
 
 
 def tables() -> Iterator[Case]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import combinations, pairwise
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -156,6 +157,14 @@ class Stream:
         return pa.table({"answer": self.answers})
 
 
+def count_on(arrivals: Any, **asked: Any) -> Stream:
+    """A counter in memory, and all that it told."""
+    counter = StreamCounter(len(arrivals), **asked)
+    told = tuple(repr(counter.add(int(number))) for number in arrivals)
+    facts = {name: str(value) for name, value in asked.items() if name != "insecure_seed"}
+    return Stream(told, {"privacy": {"definition": "pure", **facts}})
+
+
 def tables(rng: np.random.Generator, contributions: int = 1, **options: Any) -> Iterator[Pair]:
     """Rows by region, sex and age, in blocks too; and one unit more in any cell, or in two."""
     counted = cells((len(LEAVES), AGES.n_cells), contributions, rng)
@@ -167,13 +176,19 @@ def tables(rng: np.random.Generator, contributions: int = 1, **options: Any) -> 
 
 
 def streams(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
-    def make(arrivals: Any, **options: Any) -> Stream:
-        counter = StreamCounter(len(arrivals), **options)
-        told = tuple(repr(counter.add(int(number))) for number in arrivals)
-        facts = {name: str(value) for name, value in asked.items()}
-        return Stream(told, {"privacy": {"definition": "pure", **facts}})
+    return from_counts(rng, (11,), count_on, **asked)
 
-    return from_counts(rng, (11,), make, **asked)
+
+def streams_of_units_that_come_back(rng: np.random.Generator) -> Iterator[Pair]:
+    """A unit that comes up to three times, at least four steps apart: in every such pattern."""
+    counts = rng.integers(0, 5, 11)
+    asked = {"contributions": 3, "min_gap": 4, "insecure_seed": 1, **ZCDP}
+    for entities in (1, 2, 3):
+        for steps in combinations(range(11), entities):
+            if all(later - earlier >= 4 for earlier, later in pairwise(steps)):
+                more = counts.copy()
+                more[list(steps)] += 1
+                yield partial(count_on, counts, **asked), partial(count_on, more, **asked)
 
 
 def streams_in_epochs(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
@@ -291,6 +306,9 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
     "stream, units, zcdp": lambda rng: streams(rng, contributions=3, **ZCDP),
     "stream, tree, zcdp": lambda rng: streams(rng, mechanism="tree", **ZCDP),
+    "stream, square root, zcdp": lambda rng: streams(rng, mechanism="square-root", **ZCDP),
+    "stream, largest, zcdp": lambda rng: streams(rng, objective="largest", **ZCDP),
+    "stream, unit that comes back, zcdp": lambda rng: streams_of_units_that_come_back(rng),
     "stream, square root, pure": lambda rng: streams(rng, mechanism="square-root", **PURE),
     "stream in epochs": lambda rng: streams_in_epochs(rng, **PURE),
     "stream in epochs, units, zcdp": lambda rng: streams_in_epochs(rng, contributions=2, **ZCDP),
@@ -448,6 +466,8 @@ PLANTED = {
     "dawa, units, zcdp": (measuring_maps, "tiling_sensitivity"),
     "ahp, units, zcdp": (measuring_maps, "histogram_sensitivity"),
     "stream, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "stream, largest, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "stream, unit that comes back, zcdp": (planning_streams, "returning_rows_sensitivity"),
     "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
