@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import combinations, pairwise
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -31,7 +32,8 @@ from tallytree.streams.estimate import estimate_stream
 from tallytree.streams.measure import measure_steps
 from tallytree.streams.plan import plan_stream
 from tallytree.streams.publish import stream
-from tests.attacks.inputs import Households, random_households
+from tallytree.tables import plan as planning_tables
+from tests.attacks.inputs import AGES, LEAVES, Households, random_households, table_of
 from tests.attacks.transcript import listen, loss_between, replay
 from tests.fuzz.small import by_hats
 
@@ -124,14 +126,38 @@ class Stream:
         return pa.table({"answer": self.answers})
 
 
-def streams(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
-    def make(arrivals: Any, **options: Any) -> Stream:
-        counter = StreamCounter(len(arrivals), **options)
-        told = tuple(repr(counter.add(int(number))) for number in arrivals)
-        facts = {name: str(value) for name, value in asked.items()}
-        return Stream(told, {"privacy": {"definition": "pure", **facts}})
+def count_on(arrivals: Any, **asked: Any) -> Stream:
+    """A counter in memory, and all that it told."""
+    counter = StreamCounter(len(arrivals), **asked)
+    told = tuple(repr(counter.add(int(number))) for number in arrivals)
+    facts = {name: str(value) for name, value in asked.items() if name != "insecure_seed"}
+    return Stream(told, {"privacy": {"definition": "pure", **facts}})
 
-    return from_counts(rng, (11,), make, **asked)
+
+def tables(rng: np.random.Generator, contributions: int = 1, **options: Any) -> Iterator[Pair]:
+    """Rows by region, sex and age, in blocks too; and one unit more in any cell, or in two."""
+    counted = cells((len(LEAVES), AGES.n_cells), contributions, rng)
+    for counts, more in list(counted)[::5]:
+        yield (
+            partial(tt.table, table_of(counts, contributions), insecure_seed=1, **options),
+            partial(tt.table, table_of(more, contributions), insecure_seed=1, **options),
+        )
+
+
+def streams(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
+    return from_counts(rng, (11,), count_on, **asked)
+
+
+def streams_of_units_that_come_back(rng: np.random.Generator) -> Iterator[Pair]:
+    """A unit that comes up to three times, at least four steps apart: in every such pattern."""
+    counts = rng.integers(0, 5, 11)
+    asked = {"contributions": 3, "min_gap": 4, "insecure_seed": 1, **ZCDP}
+    for entities in (1, 2, 3):
+        for steps in combinations(range(11), entities):
+            if all(later - earlier >= 4 for earlier, later in pairwise(steps)):
+                more = counts.copy()
+                more[list(steps)] += 1
+                yield partial(count_on, counts, **asked), partial(count_on, more, **asked)
 
 
 def streams_in_epochs(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
@@ -240,11 +266,18 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "structure-merge, units, zcdp": lambda rng: lines(
         rng, mechanism="structure-merge", contributions=2, **ZCDP
     ),
+    "table": lambda rng: tables(rng, **PURE),
+    "table, wanted": lambda rng: tables(rng, want=["state:age", "county"], **PURE),
+    "table, units, zcdp": lambda rng: tables(rng, contributions=3, **ZCDP),
+    "table, approximate": lambda rng: tables(rng, epsilon=1, delta="1e-6"),
     "stream": lambda rng: streams(rng, **PURE),
     "stream, zcdp": lambda rng: streams(rng, **ZCDP),
     "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
     "stream, units, zcdp": lambda rng: streams(rng, contributions=3, **ZCDP),
     "stream, tree, zcdp": lambda rng: streams(rng, mechanism="tree", **ZCDP),
+    "stream, square root, zcdp": lambda rng: streams(rng, mechanism="square-root", **ZCDP),
+    "stream, largest, zcdp": lambda rng: streams(rng, objective="largest", **ZCDP),
+    "stream, unit that comes back, zcdp": lambda rng: streams_of_units_that_come_back(rng),
     "stream, square root, pure": lambda rng: streams(rng, mechanism="square-root", **PURE),
     "stream in epochs": lambda rng: streams_in_epochs(rng, **PURE),
     "stream in epochs, units, zcdp": lambda rng: streams_in_epochs(rng, contributions=2, **ZCDP),
@@ -379,6 +412,7 @@ def test_no_mechanism_loses_more_than_it_states(case: str) -> None:
 # A sensitivity that is one too small, planted where the plan takes it from; the case that must
 # notice it.
 PLANTED = {
+    "table, units, zcdp": (planning_tables, "histogram_sensitivity"),
     "naive": (planning, "counts_sensitivity"),
     "sizes, quantities": (planning, "sizes_sensitivity"),
     "sizes, units": (planning, "sizes_sensitivity"),
@@ -395,6 +429,8 @@ PLANTED = {
     "dawa, units, zcdp": (measuring_maps, "tiling_sensitivity"),
     "ahp, units, zcdp": (measuring_maps, "histogram_sensitivity"),
     "stream, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "stream, largest, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "stream, unit that comes back, zcdp": (planning_streams, "returning_rows_sensitivity"),
     "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, units, zcdp": (planning_streams, "running_rows_sensitivity"),

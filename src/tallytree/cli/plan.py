@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.plan_maps import plan_map
+from tallytree.cli.plan_tables import plan_table_like
 from tallytree.errors import RequestError, StorageError
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
 from tallytree.options.choices import Public
@@ -44,9 +45,13 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     )
     from tallytree.group_sizes.targets import parse_target
     from tallytree.kinds.verbs import load
+    from tallytree.tables.release import TableRelease
 
     epsilon, target = what.epsilon, what.target
     earlier = load(data.like) if data.like is not None else None
+    if isinstance(earlier, TableRelease):
+        plan_table_like(earlier, what, variant)
+        return
     if isinstance(earlier, SpatialRelease):
         if epsilon is None or target is not None or what.chart is not None:
             raise RequestError(
