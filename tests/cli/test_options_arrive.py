@@ -148,6 +148,8 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "resolution": ("64,32", (64, 32)),
     "rho": ("1/5", "1/5"),
     "root": ("US", "US"),
+    "rule": ("a=1 => b=2", ("a=1 => b=2",)),
+    "rules": ("rules.txt", "rules.txt"),
     "runs": ("3", 3),
     "shape": ("poisson:2", "poisson:2"),
     "shapes": ("s.json", "s.json"),
