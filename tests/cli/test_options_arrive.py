@@ -31,6 +31,10 @@ VERBS = "tallytree.kinds.verbs"
 # Per command what it needs, and the publishing function.
 RELEASING = {
     "release": ({"out": "out"}, "group_sizes.publish.make_release"),
+    "values": (
+        {"out": "out", "value": "income", "step": "10", "max": "100"},
+        "group_sizes.values.publish.make_values",
+    ),
     "table": ({"out": "out"}, "tables.publish.make_table"),
     "histogram": ({"out": "out", "column": "age"}, "ranges.publish.make_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "maps.publish.make_map"),
@@ -144,6 +148,8 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "resolution": ("64,32", (64, 32)),
     "rho": ("1/5", "1/5"),
     "root": ("US", "US"),
+    "rule": ("a=1 => b=2", ("a=1 => b=2",)),
+    "rules": ("rules.txt", "rules.txt"),
     "runs": ("3", 3),
     "shape": ("poisson:2", "poisson:2"),
     "shapes": ("s.json", "s.json"),
@@ -182,6 +188,10 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "total": (None, True),
     "totals": ("root", "root"),
     "truth": ("t.toml", "t.toml"),
+    "value": ("pay", "pay"),
+    "step": ("1/2", "1/2"),
+    "max": ("90", "90"),
+    "min": ("-5", "-5"),
     "unit": ("driver", "driver"),
     "until": ("9", "9"),
     "view": ("sizes,hybrid", ("sizes", "hybrid")),

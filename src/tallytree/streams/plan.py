@@ -306,9 +306,7 @@ def _check_strategy(
             f"{objective!r}."
         )
     if strategy != "tree" and (isinstance(branching, int) or not inference):
-        raise RequestError(
-            f"branching and inference are of trees; strategy {strategy!r} has neither."
-        )
+        raise RequestError(f"branching and inference are of trees; {strategy!r} has neither.")
 
 
 class Measured(NamedTuple):
