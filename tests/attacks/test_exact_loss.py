@@ -31,7 +31,8 @@ from tallytree.streams.estimate import estimate_stream
 from tallytree.streams.measure import measure_steps
 from tallytree.streams.plan import plan_stream
 from tallytree.streams.publish import stream
-from tests.attacks.inputs import Households, random_households
+from tallytree.tables import plan as planning_tables
+from tests.attacks.inputs import AGES, LEAVES, Households, random_households, table_of
 from tests.attacks.transcript import listen, loss_between, replay
 from tests.fuzz.small import by_hats
 
@@ -122,6 +123,16 @@ class Stream:
 
     def table(self) -> pa.Table:
         return pa.table({"answer": self.answers})
+
+
+def tables(rng: np.random.Generator, contributions: int = 1, **options: Any) -> Iterator[Pair]:
+    """Rows by region, sex and age, in blocks too; and one unit more in any cell, or in two."""
+    counted = cells((len(LEAVES), AGES.n_cells), contributions, rng)
+    for counts, more in list(counted)[::5]:
+        yield (
+            partial(tt.table, table_of(counts, contributions), insecure_seed=1, **options),
+            partial(tt.table, table_of(more, contributions), insecure_seed=1, **options),
+        )
 
 
 def streams(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
@@ -240,6 +251,10 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "structure-merge, units, zcdp": lambda rng: lines(
         rng, mechanism="structure-merge", contributions=2, **ZCDP
     ),
+    "table": lambda rng: tables(rng, **PURE),
+    "table, wanted": lambda rng: tables(rng, want=["state:age", "county"], **PURE),
+    "table, units, zcdp": lambda rng: tables(rng, contributions=3, **ZCDP),
+    "table, approximate": lambda rng: tables(rng, epsilon=1, delta="1e-6"),
     "stream": lambda rng: streams(rng, **PURE),
     "stream, zcdp": lambda rng: streams(rng, **ZCDP),
     "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
@@ -379,6 +394,7 @@ def test_no_mechanism_loses_more_than_it_states(case: str) -> None:
 # A sensitivity that is one too small, planted where the plan takes it from; the case that must
 # notice it.
 PLANTED = {
+    "table, units, zcdp": (planning_tables, "histogram_sensitivity"),
     "naive": (planning, "counts_sensitivity"),
     "sizes, quantities": (planning, "sizes_sensitivity"),
     "sizes, units": (planning, "sizes_sensitivity"),

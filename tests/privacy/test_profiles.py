@@ -280,6 +280,12 @@ def test_users_state_epsilon_and_delta() -> None:
     )
     with pytest.raises(RequestError, match="delta goes with epsilon"):
         stated_budget(None, 1, "zcdp", delta="1e-9")
+    with pytest.raises(RequestError, match=r"epsilon = 0.000000001 with .*Ask for more"):
+        stated_budget("1e-9", None, "pure", delta="1e-9")
+    with pytest.raises(
+        RequestError, match=r"epsilon = 10000000000 with delta = 0.1 .*Ask for less"
+    ):
+        stated_budget("1e10", None, "pure", delta="0.1")
 
 
 @pytest.mark.parametrize("x", [0.1, 3.0, 24.9, 25.0, 26.0, 60.0, 1e4])

@@ -10,8 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tallytree.model.arrays import IntArray, offsets_from_lengths, runs_at
+from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
 from tallytree.privacy.noise import Noise
+
+# The name of the query about numbers of groups, where they are not public.
+TOTALS = "groups"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,24 +90,26 @@ class NoisyCounts:
     ``n_groups`` holds the number of groups per region that every later step keeps to: the public
     one, or the one estimated from noisy totals. ``cell_groups`` the same per leaf and combination
     of values, where groups have attributes. ``people`` holds the measured tables of entities by
-    class.
+    class, ``totals`` the noisy numbers of groups as they were measured, where they are not public.
     """
 
     n_groups: IntArray
     levels: tuple[NoisyLevel, ...]
     cell_groups: IntArray | None = None
     people: tuple[NoisyLevel, ...] = ()
+    totals: tuple[NoisyLevel, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Numbers of groups of every region, and where groups have attributes of every combination of
-    values of every leaf.
+    values of every leaf. ``noisy_totals`` are what the first follow from, where they are not public.
     """
 
     lattice: Lattice
     n_groups: IntArray
     cell_groups: IntArray | None
+    noisy_totals: tuple[NoisyLevel, ...] = ()
 
     def of(self, family: Family) -> IntArray:
         """Numbers of groups of the rows of a family."""
@@ -113,4 +119,16 @@ class Groups:
 
     def answered(self, levels: Sequence[NoisyLevel]) -> NoisyCounts:
         """These groups with the answers of all levels."""
-        return NoisyCounts(self.n_groups, tuple(levels), self.cell_groups)
+        return NoisyCounts(self.n_groups, tuple(levels), self.cell_groups, totals=self.noisy_totals)
+
+
+def totals_by_level(
+    hierarchy: Hierarchy, noises: Sequence[Noise], noisy: IntArray
+) -> tuple[NoisyLevel, ...]:
+    """Noisy numbers of groups of all regions as the answers of each level, one per region."""
+    found = []
+    for level, noise in enumerate(noises):
+        values = noisy[hierarchy.level_slice(level)]
+        answers = NoisyQuery(TOTALS, noise, np.arange(len(values) + 1), values)
+        found.append(NoisyLevel(level, (answers,)))
+    return tuple(found)

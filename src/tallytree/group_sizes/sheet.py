@@ -13,6 +13,7 @@ from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.release.tables import sized_columns
 from tallytree.model.arrays import IntArray
 from tallytree.model.classes import SizeClasses, SizeNames
+from tallytree.releases.export.files import decoded_type
 from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.placed import LEVEL, labels_by_level, level_names_of, placed
 from tallytree.releases.export.sheet import (
@@ -149,10 +150,6 @@ def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Feat
         values[size, of_run[kept]] = np.array(sheet.table[name].to_pylist(), dtype=object)[kept]
         for place, number in enumerate(sheet.codes["size"].labels):
             columns[f"{name}_{number}"] = pa.array(
-                values[place].tolist(), _plain_type(sheet.table[name].type)
+                values[place].tolist(), decoded_type(sheet.table[name].type)
             )
     return Features(pa.table(columns), shaped.polygons, sheet.about)
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from tallytree.lattice.axes import Axis
 from tallytree.lattice.precision import UNMEASURED, model_variance
 from tallytree.lattice.tables import Axes, TableKey
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 
 # Shares are whole multiples of this step; tables with less than the smallest share are not
 # measured.
@@ -44,30 +47,43 @@ class Wanted:
 
 def cells_wanted(axes: Axes, key: TableKey) -> Wanted:
     """The numbers of a table."""
-    energy = np.ones(1)
-    for axis, part in zip(axes.axes, key.parts):
-        sums = axis.class_of(part)[:, None] == np.arange(axis.n_classes[part])
-        energy = (energy[:, None] * _energies(axis.component, axis.basis.T @ sums)).ravel()
-    return Wanted(key.level, energy, bounded=True)
+    each = [_of_classes(axis, part) for axis, part in zip(axes.axes, key.parts)]
+    return Wanted(key.level, _crossed(each), bounded=True)
 
 
 def ranges_wanted(axes: Axes, key: TableKey, place: int) -> Wanted:
     """Ranges of all lengths on one axis, of the numbers of a table that has single values there."""
+    each = [_of_classes(axis, part) for axis, part in zip(axes.axes, key.parts)]
+    each[place] = _of_ranges(axes.axes[place])
+    return Wanted(key.level, _crossed(each))
+
+
+def _crossed(each: Sequence[FloatArray]) -> FloatArray:
+    """Energies by components of all axes, from those of each."""
     energy = np.ones(1)
-    for number, (axis, part) in enumerate(zip(axes.axes, key.parts)):
-        if number == place:
-            first, last = np.triu_indices(axis.n_values)
-            values = np.arange(axis.n_values)[:, None]
-            sums = (values >= first) & (values <= last)
-        else:
-            sums = axis.class_of(part)[:, None] == np.arange(axis.n_classes[part])
-        energy = (energy[:, None] * _energies(axis.component, axis.basis.T @ sums)).ravel()
-    return Wanted(key.level, energy)
+    for own in each:
+        energy = np.multiply.outer(energy, own).ravel()
+    return energy
 
 
-def _energies(component: IntArray, numbers: FloatArray) -> FloatArray:
-    squares = (numbers**2).mean(axis=1)
-    return np.asarray(np.bincount(component, squares), dtype=np.float64)
+@cache
+def _of_classes(axis: Axis, part: int) -> FloatArray:
+    """Mean energy of the classes of a partition."""
+    sums = axis.class_of(part)[:, None] == np.arange(axis.n_classes[part])
+    return _energies(axis, sums)
+
+
+@cache
+def _of_ranges(axis: Axis) -> FloatArray:
+    """Mean energy of all ranges."""
+    first, last = np.triu_indices(axis.n_values)
+    values = np.arange(axis.n_values)[:, None]
+    return _energies(axis, (values >= first) & (values <= last))
+
+
+def _energies(axis: Axis, sums: BoolArray) -> FloatArray:
+    squares = ((axis.basis.T @ sums) ** 2).mean(axis=1)
+    return np.asarray(np.bincount(axis.component, squares), dtype=np.float64)
 
 
 def planned_shares(
@@ -120,57 +136,61 @@ class _Problem:
         power = 0.5 if self.definition == "zcdp" else 1 / 3
         kept = np.ones(len(shares), dtype=bool)
         for step in range(ROUNDS):
-            saved = self._gradient(shares) * kept
-            shares = shares * np.maximum(saved, 1e-300) ** power
-            shares = np.where(kept, shares, 0) / shares[kept].sum()
+            saved = self._value_and_savings(shares)[1]
+            shares = np.where(kept, shares * np.maximum(saved, 1e-300) ** power, 0)
+            shares /= shares.sum()
             if step in (ROUNDS // 3, ROUNDS // 2, 2 * ROUNDS // 3, ROUNDS - 1):
                 kept = shares >= SMALLEST * (0.5 if step < ROUNDS - 1 else 1)
-                shares = np.where(kept, shares, 0) / shares[kept].sum()
-        return float(self._value(shares[None])[0]), shares
+                shares = np.where(kept, shares, 0)
+                shares /= shares.sum()
+        return self._value_and_savings(shares)[0], shares
 
-    def _gradient(self, shares: FloatArray) -> FloatArray:
-        """How much the value falls per relative change of a share, divided by the share."""
-        places = np.flatnonzero(shares)
-        moved = np.tile(shares, (len(places) + 1, 1))
-        moved[np.arange(len(places)), places] *= 1.01
-        values = self._value(moved)
-        found = np.zeros(len(shares))
-        found[places] = np.maximum(values[-1] - values[:-1], 0) / (0.01 * shares[places])
-        return found
-
-    def _value(self, shares: FloatArray) -> FloatArray:
-        """Sum of the logarithms of variances, for each row of shares; dear where a table is worse
-        than with equal shares of all that are wanted.
-        """
-        variance = self._variances(shares)
-        n_bounded = sum(one.bounded for one in self.wanted)
-        equal = np.log(n_bounded) * (1 if self.definition == "zcdp" else 2)
-        found = np.zeros(len(shares))
-        for one in self.wanted:
-            own = np.log(variance[:, one.level] @ one.energy)
-            found += own
-            if one.bounded:
-                found += WORSE * np.maximum(own - equal, 0) ** 2
-        return found
-
-    def _variances(self, shares: FloatArray) -> FloatArray:
-        """Of each component on each level, ``(n_rows, n_levels, n_components)``, with the mean
-        number of children for every region.
-        """
-        n_levels, partitions = len(self.level_sizes), np.array(self.axes.partitions)
-        partitions = partitions.reshape(len(partitions), -1)
+    @cached_property
+    def _told(self) -> FloatArray:
+        """What a table of variance 1 tells of each component, ``(n_partitions, n_components)``."""
+        partitions = np.array(self.axes.partitions).reshape(len(self.axes.partitions), -1)
         told = np.all(partitions[None] <= partitions[:, None], axis=2).astype(np.float64)
-        told /= np.array([model_variance(self.axes, parts) for parts in self.axes.partitions])[
-            :, None
-        ]
-        weight = shares.reshape(len(shares), n_levels, len(partitions))
-        up = (weight if self.definition == "zcdp" else weight**2) @ told
-        up = np.maximum(up, UNMEASURED * up.max(axis=(1, 2), keepdims=True))
-        fanout = [below / above for above, below in zip(self.level_sizes, self.level_sizes[1:])]
-        for level in range(n_levels - 2, -1, -1):
-            up[:, level] += up[:, level + 1] / fanout[level]
+        each = [model_variance(self.axes, parts) for parts in self.axes.partitions]
+        return told / np.array(each)[:, None]
+
+    @cached_property
+    def _energy(self) -> FloatArray:
+        return np.array([one.energy for one in self.wanted])
+
+    @cached_property
+    def _levels(self) -> IntArray:
+        return np.array([one.level for one in self.wanted])
+
+    def _value_and_savings(self, shares: FloatArray) -> tuple[float, FloatArray]:
+        """The sum of the logarithms of variances, dear where a table is worse than with equal
+        shares of all that are wanted; and how fast it falls with each share.
+
+        Forward as in :mod:`tallytree.lattice.precision`, with the mean number of children for every
+        region; then backward through the same steps.
+        """
+        power, sizes = (1 if self.definition == "zcdp" else 2), self.level_sizes
+        part = [above / below for above, below in pairwise(sizes)]
+        table = shares.reshape(len(sizes), -1)
+        up = table**power @ self._told
+        up = np.maximum(up, UNMEASURED * up.max())
+        for level in range(len(sizes) - 2, -1, -1):
+            up[level] += up[level + 1] * part[level]
         variance = 1 / up
-        for level in range(1, n_levels):
-            part = 1 / fanout[level - 1]
-            variance[:, level] = variance[:, level] * (1 - part) + part**2 * variance[:, level - 1]
-        return variance
+        for level, k in enumerate(part, start=1):
+            variance[level] = variance[level] * (1 - k) + k**2 * variance[level - 1]
+        own = np.einsum("wc,wc->w", variance[self._levels], self._energy)
+        bounded = np.array([one.bounded for one in self.wanted])
+        worse = np.where(bounded, np.log(own) - power * np.log(max(bounded.sum(), 1)), 0)
+        worse = np.maximum(worse, 0)
+        value = float(np.log(own).sum() + WORSE * (worse**2).sum())
+        slope = np.zeros_like(up)
+        by_wish = ((1 + 2 * WORSE * worse) / own)[:, None] * self._energy
+        np.add.at(slope, self._levels, by_wish)
+        for level in range(len(sizes) - 1, 0, -1):
+            slope[level - 1] += part[level - 1] ** 2 * slope[level]
+            slope[level] *= 1 - part[level - 1]
+        slope /= up**2
+        for level in range(len(sizes) - 1):
+            slope[level + 1] += slope[level] * part[level]
+        saved = slope @ self._told.T * power * table ** (power - 1)
+        return value, saved.ravel()

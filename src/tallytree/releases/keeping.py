@@ -40,7 +40,7 @@ from tallytree.ledger.payment import (
 from tallytree.ledger.put_back import refuse_put_back
 from tallytree.model.confidential import Altered, ExactValues
 from tallytree.options.groups import Paying
-from tallytree.privacy.guarantee import budget_of
+from tallytree.privacy.guarantee import budget_of, refuse_hopeless_promise
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.opening import open_folder, reading
@@ -213,6 +213,7 @@ def paid_noise(
     tell
         What the owner asked to be told once the release is paid for.
     """
+    refuse_hopeless_promise(manifest["privacy"])
     work, journal = keeping.work, None
     if work is None:
         paid = pay(keeping.payment, manifest)

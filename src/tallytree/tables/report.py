@@ -64,7 +64,7 @@ def table_payload(
     title = f"{rows.capitalize()}{by} in {tree.labels[0]}"
     drawn = f"A bar shows how many {rows} have that value."
     return {
-        **common_facts(release.manifest, release.verify().checks, called=called),
+        **common_facts(release.manifest, release.verify().checks, called=called, groups=rows),
         **named(look, release.manifest, title, drawn, whiskers=True),
         "lead": f"How many {rows} there are{by} in {tree.labels[0]}"
         + (f" and its parts: {levels}." if levels else "."),
@@ -73,6 +73,7 @@ def table_payload(
             "size": "value" if first is None else names[first],
             "largest": "",
             "bin": bins,
+            "listed": first is None or names[first] not in release.attributes.ordered,
         },
         "regions": regions,
         **_beside(release, shown, first),

@@ -51,5 +51,6 @@ def measure_adaptive(
     With attributes the numbers of groups of all their combinations are public.
     """
     cells = counts.cell_counts.n_groups() if counts.cell_counts is not None else None
-    groups = Groups(facts.lattice, measure_totals(counts, plan, stream), cells)
+    n_groups, totals = measure_totals(counts, plan, stream)
+    groups = Groups(facts.lattice, n_groups, cells, totals)
     return measure_in_turns(_Here(counts, groups, stream), plan, facts, groups, progress)
