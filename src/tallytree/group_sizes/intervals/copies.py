@@ -29,12 +29,13 @@ import numpy as np
 from tallytree.group_sizes.accuracy import data_like
 from tallytree.group_sizes.estimate.siblings import differences_from_json
 from tallytree.group_sizes.estimate.size_bins import doubts
+from tallytree.group_sizes.intervals.heaps import heaped
 from tallytree.group_sizes.intervals.unseen import (
     unlike_regions,
     with_heaps,
     with_hidden_entities,
 )
-from tallytree.group_sizes.manifest import bins_of, facts_of
+from tallytree.group_sizes.manifest import bins_of, facts_of, scale_of
 from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.plan.shapes import (
     redrawn,
@@ -230,12 +231,13 @@ def _possible_sizes(
     if assumed.cell_counts is not None:
         n_cells = assumed.public.attributes.n_cells
         cells = drawn(assumed.cell_counts, assumed.cell_counts.n_groups())
+        cells = _in_heaps(release, cells, seed=seed)
         leaves = sum_over_regions(
             cells, np.arange(cells.n_regions) // n_cells, cells.n_regions // n_cells
         )
         return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups(), cell_counts=cells)
-    if assumed.public.unit.group:
-        leaves = _possible_bins(release, seed=seed)
+    if assumed.public.whole_groups:
+        leaves = _in_heaps(release, _possible_bins(release, seed=seed), seed=seed)
     elif assumed.public.groups_public:
         leaves = drawn(assumed.leaf_counts, assumed.n_groups)
     else:
@@ -257,6 +259,14 @@ def _with_unseen(
         found = with_heaps(found, open_facts["told_apart"], noise_from_json(top).std, seed=seed)
     bound = public_bounds(release).max_size
     return found if bound == UNKNOWN else found.between(0, bound)
+
+
+def _in_heaps(release: Release, counts: CountsBySize, *, seed: int) -> CountsBySize:
+    """The same where values are counted, which lie in heaps more often than sizes of groups do."""
+    if scale_of(release.manifest) is None:
+        return counts
+    root = release.counts.regions(slice(0, 1))
+    return heaped(counts, root, bins_of(release.manifest), seed=seed)
 
 
 def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
