@@ -24,6 +24,8 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    moved_size_bins_sensitivity,
+    moved_size_blocks_sensitivity,
     people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
@@ -126,6 +128,8 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "largest size": largest_size_sensitivity(**units),
         "group totals": group_totals_sensitivity(contributions=contributions),
         "people": people_sensitivity(contributions=contributions),
+        "bins": moved_size_bins_sensitivity(contributions=contributions),
+        "blocks": moved_size_blocks_sensitivity(contributions=contributions),
     }
 
 

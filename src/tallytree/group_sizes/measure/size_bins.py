@@ -34,7 +34,7 @@ def measure_in_bins(
 ) -> Measured:
     """Look, choose bins of sizes, and measure every level in them.
 
-    How many groups there are is not known before the answers are combined, so none are.
+    Where numbers of groups are not public, they are not known before the answers are combined.
     """
     lattice, families = facts.lattice, families_of(plan, facts.lattice)
     look: tuple[NoisyQuery, ...] = ()
@@ -57,8 +57,12 @@ def measure_in_bins(
         progress(place, len(plan.levels) + 1, f"measuring {level.name}")
         levels.append(measure_size_bins(counts.counts_of(family), bins, level, stream))
     levels[0] = replace(levels[0], queries=(*look, *levels[0].queries))
-    unknown = np.zeros(facts.hierarchy.n_regions, dtype=np.int64)
-    return Measured(Settled(plan, bins), NoisyCounts(unknown, tuple(levels)))
+    n_groups = np.zeros(facts.hierarchy.n_regions, dtype=np.int64)
+    cells = None
+    if facts.groups_public:
+        n_groups = counts.hierarchy.sum_from_leaves(counts.n_groups)
+        cells = counts.cell_counts.n_groups() if counts.cell_counts is not None else None
+    return Measured(Settled(plan, bins), NoisyCounts(n_groups, tuple(levels), cells))
 
 
 def measure_size_look(

@@ -191,18 +191,7 @@ class _Model:
         size.
         """
         own = [self.own(level, share) for level, share in enumerate(shares)]
-        error = [level.smoothed for level in own]
-        raw = own[-1].raw
-        for level in range(len(shares) - 2, -1, -1):
-            summed = raw * math.sqrt(self.n_regions[level + 1] / self.n_regions[level])
-            error[level] = _together(error[level], summed)
-            raw = _together(own[level].raw, summed)
-        error[0] = _together(error[0], self.look)
-        for level in range(1, len(shares)):
-            n_children = self.n_regions[level] / self.n_regions[level - 1]
-            here = _together(error[level], self.spread[level])
-            known = np.minimum(1.0, (error[level - 1] / here) ** 2 / n_children)
-            error[level] = here * np.sqrt(1 - (1 - known) / n_children)
+        error = combined_errors(own, self.n_regions, self.look, self.spread)
         return np.array([(level * self.shape.width).sum() for level in error])
 
     def plain_errors(self) -> PlainErrors:
@@ -232,6 +221,38 @@ class _Model:
         smooth = np.minimum(smoothness * np.cbrt(scarce), tuned.ISOTONIC_SPARSE * scarce)
         per_size = np.minimum(np.minimum(tuned.ABSOLUTE * std, smooth), n * self.shape.above)
         return float((np.maximum(per_size, 1e-12).mean(axis=0) * self.shape.width).sum())
+
+
+def combined_errors(
+    own: Sequence[BlockErrors],
+    n_regions: IntArray,
+    look: FloatArray,
+    spread: Sequence[FloatArray],
+) -> list[FloatArray]:
+    """Errors per size of each level once children and parents are combined by inverse variance.
+
+    Parameters
+    ----------
+    own
+        Of each level, from its own answers alone.
+    look
+        Of the root, from the first look alone.
+    spread
+        Of each level, from the shape above alone.
+    """
+    error = [level.smoothed for level in own]
+    raw = own[-1].raw
+    for level in range(len(own) - 2, -1, -1):
+        summed = raw * math.sqrt(n_regions[level + 1] / n_regions[level])
+        error[level] = _together(error[level], summed)
+        raw = _together(own[level].raw, summed)
+    error[0] = _together(error[0], look)
+    for level in range(1, len(own)):
+        n_children = n_regions[level] / n_regions[level - 1]
+        here = _together(error[level], spread[level])
+        known = np.minimum(1.0, (error[level - 1] / here) ** 2 / n_children)
+        error[level] = here * np.sqrt(1 - (1 - known) / n_children)
+    return error
 
 
 def _together(one: FloatArray, other: FloatArray) -> FloatArray:

@@ -42,15 +42,9 @@ def _path_to_cells(lattice: Lattice) -> tuple[Family, ...]:
 
 
 def _refuse_wanted(request: ReleaseOptions, facts: PublicFacts) -> None:
-    if facts.groups_public:
-        raise RequestError(
-            "Public numbers of groups would tell of the protected group; with unit='group' they "
-            "are private."
-        )
     if facts.attributes and request.want:
         raise RequestError(
-            "want= plans a split; where whole groups are protected every measured table has the "
-            "same share."
+            "want= plans a split; where bins of sizes are measured every table has the same share."
         )
 
 
@@ -76,6 +70,7 @@ OWN_TRAITS: dict[str, Traits] = {
         measured_view=_bins_asked,
         families=_path_to_cells,
         whole_groups=True,
+        counts_groups=True,
         tables=True,
         refuse_request=_refuse_wanted,
     ),

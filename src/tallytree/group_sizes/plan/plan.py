@@ -47,6 +47,8 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    moved_size_bins_sensitivity,
+    moved_size_blocks_sensitivity,
     people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
@@ -160,7 +162,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     largest_part = budget_of_largest_size(
         request.max_size_budget, budget, measures_max_size=measures_max_size
     )
-    has_totals = facts.groups_public or facts.whole_groups
+    has_totals = facts.groups_public or traits.counts_groups
     totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
     look_part = budget.total * traits.look_share(facts, max_size)
     people_part = budget.total * _people_share(request, mechanism, traits, facts)
@@ -318,10 +320,14 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
             return hybrid_sensitivity(**_units(facts))
         case "people":
             return people_sensitivity(contributions=facts.unit.contributions)
-        case "bins":
+        case "bins" if facts.whole_groups:
             return size_bins_sensitivity()
-        case "blocks":
+        case "blocks" if facts.whole_groups:
             return size_blocks_sensitivity()
+        case "bins":
+            return moved_size_bins_sensitivity(contributions=facts.unit.contributions)
+        case "blocks":
+            return moved_size_blocks_sensitivity(contributions=facts.unit.contributions)
         case "chain":
             return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
 
@@ -339,16 +345,11 @@ def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
 
 
 def _check_unit(mechanism: Mechanism, traits: Traits, facts: PublicFacts) -> None:
-    """Whole groups and single entities are protected by different mechanisms."""
+    """Whole groups are not protected by every mechanism."""
     if facts.whole_groups and not traits.whole_groups:
         raise RequestError(
             f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, "
             "leave mechanism and view out or say mechanism='size-bins'."
-        )
-    if traits.whole_groups and not facts.whole_groups:
-        raise RequestError(
-            f"mechanism {mechanism!r} protects whole groups. Read the data with unit='group' "
-            "(--unit group)."
         )
 
 

@@ -73,7 +73,10 @@ class Traits:
     families
         The tables that it may measure, each after those that cover it.
     whole_groups
-        Whether the unit that it protects is a whole group; else an entity.
+        Whether it protects whole groups too, besides entities.
+    counts_groups
+        Whether numbers of groups follow from what it measures, so that private ones need no
+        question of their own.
     tables
         Whether it counts groups by attributes, and people by class.
     in_turns
@@ -95,6 +98,7 @@ class Traits:
     measured_view: Callable[[PublicFacts, int | None, bool], View | None] | None = None
     families: Callable[[Lattice], tuple[Family, ...]] = _every_family
     whole_groups: bool = False
+    counts_groups: bool = False
     tables: bool = False
     in_turns: bool = False
     distributed: bool = False
