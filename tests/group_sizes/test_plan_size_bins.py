@@ -1,5 +1,7 @@
 """Bins of sizes: their edges, their predicted noise against dense matrices, and what a look finds."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,37 @@ def test_blocks_are_taken_where_there_are_many_bins_or_gaussian_noise() -> None:
     assert best_block(np.ones(60), gaussian=False) > 1
     assert best_block(np.ones(8), gaussian=True) > 1
     assert best_block(np.ones(1), gaussian=True) == 0
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("n_bins", [2, 23, 90, 512, 2000])
+def test_no_block_has_clearly_less_noise_than_the_one_taken(n_bins: int, gaussian: bool) -> None:
+    widths = np.maximum(1.0, np.arange(n_bins) // 40)
+    noise = [
+        (widths * suffix_deviations(n_bins, block, gaussian=gaussian)).sum()
+        for block in [0, *range(2, n_bins + 1)]
+    ]
+    taken = best_block(widths, gaussian=gaussian)
+    if taken:
+        assert noise[taken - 1] < 1.001 * min(noise)
+    else:
+        assert min(noise) >= 0.95 * noise[0]
+
+
+def test_a_million_bins_are_planned_in_a_second() -> None:
+    answers = np.full(len(look_edges(10**6, least_size=0)) - 1, 10**6)
+    start = time.process_time()
+    single = single_sizes(10**6, least_size=0, gaussian=True)
+    edges = look_edges(10**6, least_size=0)
+    found = bins_after_look(answers, 1.0, [1, 50], [0.01, 0.01], edges, gaussian=False)
+    assert time.process_time() - start < 1
+    assert single.n_bins == found.n_bins == 10**6 + 1
+    for bins, gaussian in ((single, True), (found, False)):
+        noise = {
+            part: suffix_deviations(bins.n_bins, round(part * bins.block), gaussian=gaussian).sum()
+            for part in (0.97, 0.99, 1, 1.01, 1.03)
+        }
+        assert noise[1] < 1.001 * min(noise.values())
 
 
 def test_every_size_lies_in_one_bin() -> None:

@@ -43,6 +43,10 @@ _FALSE = 0.05
 # Blocks are asked about only where they clearly lower the predicted noise: nothing negative is
 # released, which helps bins more.
 _CLEARLY = 0.95
+# Blocks of up to so many bins are all tried, longer ones a twentieth apart; and the noise of more
+# bins than _MOST_PLACES is read at so many places, which stand for the bins around them. Planning
+# thus takes time linear in the number of bins.
+_ALL_BLOCKS, _APART, _MOST_PLACES = 512, 1.05, 4096
 _RUNS = (1, 2, 4, 8)
 
 
@@ -159,10 +163,13 @@ def _edges(first: int, last: int, width: float) -> IntArray:
     """From ``first`` to ``last``: single sizes, then bins as wide as ``width`` times the size they
     begin at.
     """
-    edges = [min(first, last)]
+    start = min(first, last)
+    single = last + 1 if width == 0 else min(max(int(1 / width), start), last + 1)
+    edges = [single]
     while edges[-1] <= last:
         edges.append(edges[-1] + max(1, int(width * edges[-1])))
-    return np.array([*edges[:-1], last + 1], dtype=np.int64)
+    wide = np.array([*edges[:-1], last + 1], dtype=np.int64)
+    return np.concatenate([np.arange(start, single), wide])
 
 
 def _with_octaves(edges: IntArray, bound: int) -> IntArray:
@@ -183,27 +190,34 @@ def _predicted(widths: FloatArray, groups: FloatArray, noise: FloatArray) -> flo
     return float((widths * (_MEAN_OF_NORMAL * noise + missed)).sum())
 
 
-def suffix_deviations(n_bins: int, block: int, *, gaussian: bool) -> FloatArray:
-    """Standard deviation of the number of groups from each bin on, in units of the noise that bins
-    alone would have.
+def suffix_deviations(
+    n_bins: int, block: int, *, gaussian: bool, bins: IntArray | None = None
+) -> FloatArray:
+    """Standard deviation of the number of groups from each bin on (or from some ``bins`` on), in
+    units of the noise that bins alone would have.
 
     With weights a of bins and b of blocks the least squares estimate of a block of g bins has the
-    covariance (I − b²/(a² + g b²) 11ᵀ)/a²; blocks are independent.
+    covariance (I − b²/(a² + g b²) 11ᵀ)/a²; blocks are independent. From a bin on there are the last
+    k bins of its block, and whole blocks, the last of which may be shorter.
     """
-    remaining = n_bins - np.arange(n_bins, dtype=np.float64)
+    places = np.arange(n_bins) if bins is None else bins
     if not block:
-        return np.sqrt(remaining)
+        return np.sqrt(n_bins - places.astype(np.float64))
     a, b = BLOCK_WEIGHTS
-    place = np.arange(n_bins) % block
-    own = np.minimum(block, n_bins - (np.arange(n_bins) - place)).astype(np.float64)
-    k = own - place
-    inside = k / a**2 - k**2 * b**2 / (a**2 * (a**2 + own * b**2))
-    whole = own / (a**2 + own * b**2) * (place == 0)
-    after = np.cumsum(whole[::-1])[::-1] - whole
-    last_of_block = np.arange(n_bins) - place
-    beyond = after[last_of_block]
+
+    def variance(of_block: FloatArray | int) -> FloatArray:
+        sums: FloatArray = of_block / (a**2 + np.asarray(of_block) * b**2)
+        return sums
+
+    start = places - places % block
+    length = np.minimum(block, n_bins - start).astype(np.float64)
+    k = length - places % block
+    inside = k / a**2 - k**2 * b**2 / (a**2 * (a**2 + length * b**2))
+    whole, rest = np.divmod(n_bins - start - length.astype(np.int64), block)
+    beyond = whole * variance(block) + variance(rest.astype(np.float64))
     unit = math.sqrt(a * a + b * b) if gaussian else a + b
-    return unit * np.sqrt(inside + beyond)
+    deviations: FloatArray = unit * np.sqrt(inside + beyond)
+    return deviations
 
 
 def best_block(widths: FloatArray, *, gaussian: bool) -> int:
@@ -211,13 +225,24 @@ def best_block(widths: FloatArray, *, gaussian: bool) -> int:
     bins alone have less.
     """
     n_bins = len(widths)
-    candidates = [0, *range(2, n_bins + 1)]
+    cuts = np.unique(np.linspace(0, n_bins, min(n_bins, _MOST_PLACES) + 1).astype(np.int64))
+    places = (cuts[:-1] + cuts[1:] - 1) // 2
+    sizes = np.diff(np.concatenate(([0.0], np.cumsum(widths)))[cuts])
+    candidates = [0, *_blocks(n_bins)]
     noise = [
-        float((widths * suffix_deviations(n_bins, block, gaussian=gaussian)).sum())
+        float((sizes * suffix_deviations(n_bins, block, gaussian=gaussian, bins=places)).sum())
         for block in candidates
     ]
     best = int(np.argmin(noise))
     return candidates[best] if noise[best] < _CLEARLY * noise[0] else 0
+
+
+def _blocks(n_bins: int) -> list[int]:
+    """The numbers of bins per block that are tried."""
+    blocks = list(range(2, min(n_bins, _ALL_BLOCKS) + 1))
+    while blocks and blocks[-1] * _APART < n_bins:
+        blocks.append(int(blocks[-1] * _APART))
+    return blocks
 
 
 def _rarely(edges: IntArray, last: int, end: IntArray | int) -> FloatArray:
