@@ -166,7 +166,7 @@ def _root(
     """
     noise = np.array([[variance]])
     std = float(np.sqrt(variance * solve_diagonal(bins)[0]))
-    seen = seen_bins(estimate, std, bins.edges)
+    seen = seen_bins(estimate, std, bins.edges, total)
     curve = np.where(seen, 0.0, _falling_on(estimate, seen, bins))
     # The curve's height, 1 give or take 1 before the counts beyond are asked: sizes may end where
     # they were last seen.

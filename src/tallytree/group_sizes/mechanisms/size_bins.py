@@ -38,7 +38,8 @@ class InSizeBins:
     def settle(self, plan: Plan, facts: PublicFacts, manifest: Manifest) -> Settled:
         """The plan with the bins of the manifest, or those that follow from the public bound."""
         bins = bins_of(manifest)
-        if plan.first_look is None and plan.max_size is not None:
+        looks = plan.first_look is not None or plan.size_look is not None
+        if not looks and plan.max_size is not None:
             bins = single_sizes(plan.max_size, least_size=facts.least_size, gaussian=plan.gaussian)
         return Settled(with_bins_asked(plan, facts, bins), bins)
 

@@ -29,7 +29,7 @@ from tallytree.group_sizes.plan.first_look import FirstLook, first_look
 from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.groups import Groups, families_of
 from tallytree.group_sizes.plan.memory import most_sizes
-from tallytree.group_sizes.plan.plan import Plan, QueryPlan, level_query, with_shares
+from tallytree.group_sizes.plan.plan import SIZE_LOOK, Plan, QueryPlan, level_query, with_shares
 from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.lattice.shares import wanted_families
@@ -114,8 +114,9 @@ def _with_look(
 
 
 def without_look(level: NoisyLevel) -> NoisyLevel:
-    """A level without the answers of the first look, which are kept among those of the root."""
-    rest = tuple(query for query in level.queries if query.name != "first look")
+    """A level without the answers of looks, which are kept among those of the root."""
+    looks = ("first look", SIZE_LOOK)
+    rest = tuple(query for query in level.queries if query.name not in looks)
     return replace(level, queries=rest)
 
 
@@ -169,6 +170,7 @@ def _in_turns(
     """
     lattice, (answers, look) = groups.lattice, seen
     assert families_of(plan, lattice)[-1] == lattice.finest
+    told = max(told, plan.reach)
     n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
     if plan.max_size is not None:
         n_sizes = min(n_sizes, max(plan.max_size, told))

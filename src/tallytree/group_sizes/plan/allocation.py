@@ -26,7 +26,7 @@ from tallytree.tuning.blocks import BLUR, ROUGHNESS, SPACING
 
 
 @dataclass(frozen=True, eq=False)
-class _Shape:
+class Shape:
     """Blocks of a look that show groups: where they start, their width, share of groups above,
     share that falls per size.
     """
@@ -83,6 +83,16 @@ def shares_for_levels(
 
     candidates = [_descend(regret, shares, useful) for shares in _starts(useful)]
     return min((_without_crumbs(shares) for shares in candidates), key=regret)
+
+
+def predicted_errors(
+    look: FirstLook,
+    level_groups: Sequence[IntArray],
+    noise_std: Callable[[Fraction], float],
+    shares: Sequence[Fraction],
+) -> FloatArray:
+    """Mean error of a region of each level with these shares, as the split is chosen by."""
+    return _Model(look, level_groups, noise_std).errors(shares)
 
 
 def _useful_levels(level_groups: Sequence[IntArray]) -> list[bool]:
@@ -267,7 +277,7 @@ def _sample(groups: IntArray) -> IntArray:
     ]
 
 
-def shape_of(look: FirstLook) -> _Shape:
+def shape_of(look: FirstLook) -> Shape:
     """The part of a look that stands above its noise."""
     width = look.widths.astype(np.float64)
     above = look.height / max(look.n_groups, 1)
@@ -276,10 +286,10 @@ def shape_of(look: FirstLook) -> _Shape:
     single = int(np.argmax(width > 1))
     fall[:single] = np.maximum(-np.diff(np.concatenate(([1.0], above[:single]))), 0.0)
     last = look.n_seen
-    return _Shape(look.starts[:last], width[:last], above[:last], fall[:last])
+    return Shape(look.starts[:last], width[:last], above[:last], fall[:last])
 
 
-def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
+def block_errors(shape: Shape, groups: IntArray, std: float) -> BlockErrors:
     """Expected errors of regions measured in blocks with noise of this standard deviation, per
     size, over the regions' mean.
 
@@ -304,9 +314,9 @@ def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
     )
 
 
-def spread_of(shape: _Shape, groups: IntArray, deviation: float = tuned.DEVIATION) -> FloatArray:
+def spread_of(shape: Shape, groups: IntArray, deviation: float = tuned.DEVIATION) -> FloatArray:
     """How far a region's curve strays from the shape above it, per size, where nothing is measured."""
     n = groups[:, None].astype(np.float64)
-    between = n * shape.above * (1 - shape.above)
+    between = n * shape.above * np.maximum(1 - shape.above, 0.0)
     strays: FloatArray = 0.8 * np.sqrt(between + (deviation * between) ** 2)
     return np.maximum(strays, 1e-12).mean(axis=0)

@@ -10,7 +10,7 @@ from tallytree.group_sizes.plan.size_bins import looks_first, single_sizes
 from tallytree.group_sizes.plan.traits import Traits
 from tallytree.model.lattice import Family, Lattice
 from tallytree.options.choices import View
-from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
+from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES, SIZE_LOOK_SHARE
 
 if TYPE_CHECKING:
     from tallytree.model.facts import PublicFacts
@@ -22,7 +22,15 @@ def _look_of_staircases(facts: PublicFacts, max_size: int | None) -> Fraction:
 
 
 def _look_of_bins(facts: PublicFacts, max_size: int | None) -> Fraction:
-    return FIRST_LOOK_SHARE if looks_first(max_size) else Fraction(0)
+    return FIRST_LOOK_SHARE if facts.whole_groups and looks_first(max_size) else Fraction(0)
+
+
+def _size_look_of_bins(facts: PublicFacts, max_size: int | None) -> Fraction:
+    return Fraction(0) if facts.whole_groups or not looks_first(max_size) else SIZE_LOOK_SHARE
+
+
+def _size_look(facts: PublicFacts, max_size: int | None) -> Fraction:
+    return SIZE_LOOK_SHARE
 
 
 def _bins_asked(facts: PublicFacts, max_size: int | None, gaussian: bool) -> View | None:
@@ -48,6 +56,15 @@ def _refuse_wanted(request: ReleaseOptions, facts: PublicFacts) -> None:
         )
 
 
+def _refuse_shares(request: ReleaseOptions, facts: PublicFacts) -> None:
+    """Before the look it is open what a share would be for."""
+    if not isinstance(request.budget, str) or request.want or request.goal != "balanced":
+        raise RequestError(
+            "mechanism 'auto' plans its own split; with shares in budget=, with goal= or want= say "
+            "mechanism='adaptive'."
+        )
+
+
 OWN_TRAITS: dict[str, Traits] = {
     "adaptive": Traits(
         "staircase",
@@ -65,6 +82,7 @@ OWN_TRAITS: dict[str, Traits] = {
         "bins",
         ("regions",),
         look_share=_look_of_bins,
+        size_look_share=_size_look_of_bins,
         chosen_after_look="alone or in blocks, chosen",
         chooses_questions=True,
         measured_view=_bins_asked,
@@ -73,5 +91,15 @@ OWN_TRAITS: dict[str, Traits] = {
         counts_groups=True,
         tables=True,
         refuse_request=_refuse_wanted,
+    ),
+    "auto": Traits(
+        "bins",
+        ("regions",),
+        size_look_share=_size_look,
+        chosen_after_look="or staircases, chosen",
+        chooses_questions=True,
+        counts_groups=True,
+        tables=True,
+        refuse_request=_refuse_shares,
     ),
 }

@@ -56,6 +56,9 @@ from tallytree.privacy.sensitivity import (
 )
 from tallytree.privacy.stated_budget import refuse_many_changes
 
+SIZE_LOOK = "size look"
+"""The name of a first look at bins of sizes, where entities are protected."""
+
 # Group totals fix every table's sum, so they get a twentieth off the top.
 GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Of a release with people by class. Each of their tables is asked for one count per class, sizes
@@ -105,6 +108,8 @@ class Plan:
     ``most_sizes``. While ``awaits_look`` the levels are those of a split that gives everything to
     the leaves, until the first look has been taken and :func:`with_shares` replaces them.
     No group smaller than ``least_size`` is released.
+    ``size_look`` counts groups in bins of sizes before anything else is asked. Staircases tell at
+    least ``reach`` sizes apart, as far as it saw groups.
     ``people`` are the measured tables of entities by class, whose shares are parts of the budget
     for people.
     """
@@ -125,6 +130,8 @@ class Plan:
     awaits_look: bool = False
     people: tuple[LevelPlan, ...] = ()
     least_size: int = 0
+    size_look: QueryPlan | None = None
+    reach: int = 0
 
     @property
     def gaussian(self) -> bool:
@@ -138,12 +145,32 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     makes no sense.
     """
     mechanism = _mechanism(request, facts)
+    max_size = max_size_from(request.max_size)
+    return _plan_of(request, facts, mechanism, traits_of(mechanism).size_look_share(facts, max_size))
+
+
+def plan_chosen(plan: Plan, facts: PublicFacts, mechanism: Mechanism, reach: int = 0) -> Plan:
+    """The plan for the mechanism that was chosen after a look at bins of sizes, with what the look
+    leaves of the budget.
+    """
+    assert plan.size_look is not None
+    share = plan.size_look.budget / plan.budget.total
+    chosen = _plan_of(plan.request, facts, mechanism, share)
+    return replace(chosen, request=plan.request, reach=reach)
+
+
+def _plan_of(
+    request: ReleaseOptions, facts: PublicFacts, mechanism: Mechanism, size_look_share: Fraction
+) -> Plan:
+    """The plan for a mechanism, of which a share is left for a look at bins of sizes."""
     traits = traits_of(mechanism)
     families = traits.families(facts.lattice)
     n_levels = len(families)
     totals = totals_kept(mechanism, request.totals)
     budget = request.loss()
     max_size = max_size_from(request.max_size)
+    size_look_part = budget.total * size_look_share
+    rest = budget.total - size_look_part
     views = views_from(request.view, mechanism, traits, n_levels)
     if traits.measured_view is not None:
         known = traits.measured_view(facts, max_size, budget.definition == "zcdp")
@@ -163,9 +190,9 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         request.max_size_budget, budget, measures_max_size=measures_max_size
     )
     has_totals = facts.groups_public or traits.counts_groups
-    totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
-    look_part = budget.total * traits.look_share(facts, max_size)
-    people_part = budget.total * _people_share(request, mechanism, traits, facts)
+    totals_part = Fraction(0) if has_totals else rest * GROUP_TOTALS_SHARE
+    look_part = rest * traits.look_share(facts, max_size)
+    people_part = rest * _people_share(request, mechanism, traits, facts)
 
     def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
         return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
@@ -196,10 +223,14 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         * n_levels,
         totals=totals,
         time_limit=seconds_from(request.time_limit),
-        for_levels=budget.total - largest_part - totals_part - look_part - people_part,
+        for_levels=rest - largest_part - totals_part - look_part - people_part,
         first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
+        size_look=query(size_look_part, view_sensitivity("bins", facts, 0))
+        if size_look_part
+        else None,
     )
-    awaits_look = look_part > 0 and (traits.chooses_questions or request.budget == "auto")
+    looks = look_part > 0 or size_look_part > 0
+    awaits_look = looks and (traits.chooses_questions or request.budget == "auto")
     plan = replace(
         with_shares(plan, facts, shares),
         awaits_look=awaits_look,
@@ -341,7 +372,16 @@ def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
     default: Mechanism = "adaptive" if request.view is None else "matching"
     if facts.whole_groups:
         default = "size-bins"
+    elif default == "adaptive" and facts.max_quantity > 1 and _splits_itself(request):
+        default = "auto"
     return default if request.mechanism is None else request.mechanism
+
+
+def _splits_itself(request: ReleaseOptions) -> bool:
+    """Whether it is left open what a split is for: shares, goals and wanted tables are those of
+    staircases.
+    """
+    return isinstance(request.budget, str) and request.goal == "balanced" and not request.want
 
 
 def _check_unit(mechanism: Mechanism, traits: Traits, facts: PublicFacts) -> None:

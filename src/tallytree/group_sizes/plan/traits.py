@@ -64,6 +64,8 @@ class Traits:
         the first look says. A planned split may leave levels out.
     look_share
         Share of the budget for a first look, from public facts and the public bound on sizes.
+    size_look_share
+        The same for a first look in bins of sizes, where entities are protected.
     chosen_after_look
         What else the first look decides, in the words of the manifest.
     chooses_questions
@@ -93,6 +95,7 @@ class Traits:
     solver: bool = False
     split: Literal["equal", "leaves", "planned"] = "equal"
     look_share: Callable[[PublicFacts, int | None], Fraction] = _no_look
+    size_look_share: Callable[[PublicFacts, int | None], Fraction] = _no_look
     chosen_after_look: str = ""
     chooses_questions: bool = False
     measured_view: Callable[[PublicFacts, int | None, bool], View | None] | None = None

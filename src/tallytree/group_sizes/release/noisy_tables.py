@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.errors import VerificationError
-from tallytree.group_sizes.plan.plan import LevelPlan, Plan
+from tallytree.group_sizes.plan.plan import SIZE_LOOK, LevelPlan, Plan
 from tallytree.group_sizes.release.tables import (
     NAME,
     attribute_columns,
@@ -181,7 +181,8 @@ def _noisy_levels(
         )
         queries = []
         for name in names:
-            noise = plan.first_look if name == "first look" else one.query
+            looks = {"first look": plan.first_look, SIZE_LOOK: plan.size_look}
+            noise = looks.get(name, one.query)
             if noise is None:
                 raise VerificationError(
                     f"noisy.parquet has answers on {one.name}, where nothing was measured."
