@@ -11,7 +11,6 @@ from tallytree.group_sizes.manifest import (
 )
 from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.plan.plan import SIZE_LOOK, plan_release
-from tallytree.group_sizes.plan.traits import traits_of
 from tallytree.group_sizes.release.tables import regions_of_folder
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.accounting import MechanismRecord

@@ -33,7 +33,8 @@ from tallytree.model.hierarchy import Hierarchy
 
 # Prior variance, in noise variances, of counts about which nothing is assumed.
 _UNKNOWN = 1e9
-# Bins that are not seen are doubtful too, but only so much beside those that are; θ by bisection.
+# Bins that are not seen, small sizes before large ones, are doubtful too, but only so much beside
+# those that are; θ by bisection.
 _LEAST_DOUBT, _BISECTIONS = 1e-9, 200
 # The curve beyond the last size seen follows the sizes down to half of it, and falls at least so
 # fast that its tail is finite.
@@ -178,7 +179,9 @@ def _root(
     pull = bins.weights[1] ** 2 / noise
     guess = expected + posterior((estimate - expected)[None], free, pull, noise, bins)[0]
     if total is not None:
-        return _with_sum(guess, free[0] + _LEAST_DOUBT * free.max(), float(total))
+        small_sizes = 1 / (1.0 + bins.edges[:-1]) ** 2
+        doubt = free[0] + _LEAST_DOUBT * max(float(free.max()), 1.0) * small_sizes
+        return _with_sum(guess, doubt, float(total))
     return project_to_simplex(guess, np.array([0, len(guess)]), [max(float(guess.sum()), 0.0)])
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,23 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.facts import PublicFacts
 from tallytree.options.choices import Mechanism
 from tallytree.privacy.noisy import NoisyQuery
-from tallytree.tuning.choice import LARGE_MEAN, LEVEL_BEHIND, STAIRCASES_BEHIND
+from tallytree.tuning.choice import (
+    BLIND_LOOK,
+    HOPELESS,
+    LARGE_MEAN,
+    LEVEL_BEHIND,
+    LIKELY_REACH,
+    SMALL_QUANTITY,
+    STAIRCASES_BEHIND,
+)
 from tallytree.tuning.look import FARTHEST
 
+_PREDICTED = "predicted to be nearer to the truth, from public facts and a look at bins of sizes"
+_BLIND = "the look at bins of sizes shows too little, so the bound on quantities decides"
+_HOPELESS = "staircases would have noise nearly as large as the number of groups"
+_MANY_CHANGES = (
+    "one unit may change more answers about staircases than epsilon and delta are proved for"
+)
 CHOICES: tuple[Mechanism, Mechanism] = ("adaptive", "size-bins")
 
 
@@ -58,6 +73,8 @@ class Choice:
     ----------
     mechanism
         ``"adaptive"`` (staircases) or ``"size-bins"``.
+    because
+        Why, in words.
     reach
         Sizes that staircases tell apart at least: a multiple of those in which the look saw groups.
     predicted
@@ -66,21 +83,14 @@ class Choice:
     """
 
     mechanism: Mechanism
+    because: str
     reach: int
-    predicted: Mapping[str, tuple[float, ...]]
+    predicted: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The choice but for the name of the mechanism, with a sentence."""
-        nearer = "bins of sizes" if self.mechanism == "size-bins" else "staircases"
-        because = (
-            f"{nearer} are predicted to be nearer to the truth, from public facts and a look at "
-            "bins of sizes"
-            if self.predicted
-            else "one unit may change more answers about staircases than epsilon and delta are "
-            "proved for"
-        )
+        """The choice but for the name of the mechanism."""
         predicted = {name: list(errors) for name, errors in self.predicted.items()}
-        return {"because": because, "reach": self.reach, "predicted_errors": predicted}
+        return {"because": self.because, "reach": self.reach, "predicted_errors": predicted}
 
     @staticmethod
     def from_json(name: str, facts: Mapping[str, Any]) -> Choice:
@@ -90,7 +100,7 @@ class Choice:
         }
         for mechanism in CHOICES:
             if name == mechanism:
-                return Choice(mechanism, int(facts["reach"]), predicted)
+                return Choice(mechanism, str(facts["because"]), int(facts["reach"]), predicted)
         raise VerificationError(f"The mechanism {name!r} is none that a look chooses.")
 
 
@@ -116,12 +126,19 @@ def choose(
         Public numbers of groups; None where they are not public.
     """
     known = None if groups is None else int(groups.n_groups[0])
-    curve = curve_of_look(look.values, look.noise.std, edges, known)
+    curve = curve_of_look(look.values, look.noise.std, edges, known, reaches=LIKELY_REACH)
     reach = FARTHEST * int(edges[len(curve) - 1])
     if staircases is None:
-        return Choice("size-bins", reach, {}), in_bins[0]
+        return Choice("size-bins", _MANY_CHANGES, reach), in_bins[0]
     groups = _alike(facts, int(curve[0])) if groups is None else groups
-    shown = look_of_bins(curve, edges, int(groups.n_groups[0]), look.noise.std)
+    n_groups = int(groups.n_groups[0])
+    share = Fraction(1, facts.hierarchy.n_levels)
+    if level_query(staircases, facts, 0, share).noise.std > HOPELESS * n_groups:
+        return Choice("size-bins", _HOPELESS, reach), in_bins[0]
+    if look.noise.std * BLIND_LOOK > n_groups:
+        small = facts.max_quantity <= SMALL_QUANTITY
+        return Choice("adaptive" if small else "size-bins", _BLIND, reach), in_bins[0]
+    shown = look_of_bins(curve, edges, n_groups, look.noise.std)
     mean = shown.cells_beyond(0) / max(shown.n_groups, 1)
     behind = math.exp(STAIRCASES_BEHIND * (1 - math.exp(-mean / LARGE_MEAN)))
     of_staircases = behind * np.array(_staircases(staircases, in_bins[0][0], facts, shown, groups))
@@ -129,7 +146,8 @@ def choose(
     best = min(range(len(in_bins)), key=lambda place: _regret(of_bins[place], of_staircases))
     predicted = {"adaptive": _rounded(of_staircases), "size-bins": _rounded(of_bins[best])}
     nearer = _regret(of_staircases, of_staircases) <= _regret(of_bins[best], of_staircases)
-    return Choice("adaptive" if nearer else "size-bins", reach, predicted), in_bins[best]
+    choice = Choice("adaptive" if nearer else "size-bins", _PREDICTED, reach, predicted)
+    return choice, in_bins[best]
 
 
 def _regret(errors: FloatArray, of_staircases: FloatArray) -> float:

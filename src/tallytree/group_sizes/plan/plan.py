@@ -146,7 +146,9 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     """
     mechanism = _mechanism(request, facts)
     max_size = max_size_from(request.max_size)
-    return _plan_of(request, facts, mechanism, traits_of(mechanism).size_look_share(facts, max_size))
+    return _plan_of(
+        request, facts, mechanism, traits_of(mechanism).size_look_share(facts, max_size)
+    )
 
 
 def plan_chosen(plan: Plan, facts: PublicFacts, mechanism: Mechanism, reach: int = 0) -> Plan:

@@ -41,7 +41,7 @@ MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 _CERTAIN = 8.0
 _FALSE = 0.05
 # As many standard deviations are all groups but those below worth, where some are certain beyond.
-_REACHES = 3.0
+REACHES = 3.0
 # Blocks are asked about only where they clearly lower the predicted noise: nothing negative is
 # released, which helps bins more.
 _CLEARLY = 0.95
@@ -163,7 +163,12 @@ def bins_after_look(
 
 
 def curve_of_look(
-    answers: IntArray, look_std: float, edges: IntArray, n_groups: int | None
+    answers: IntArray,
+    look_std: float,
+    edges: IntArray,
+    n_groups: int | None,
+    *,
+    reaches: float = REACHES,
 ) -> FloatArray:
     """Groups from each of the look's bins on, falling, up to the last bin in which groups are seen.
 
@@ -171,7 +176,7 @@ def curve_of_look(
     left of all groups, from below: noise of S − j bins and of j bins, weighed by inverse variance.
     """
     counts = answers.astype(np.float64)
-    shown = np.flatnonzero(seen_bins(counts, look_std, edges, n_groups))
+    shown = np.flatnonzero(seen_bins(counts, look_std, edges, n_groups, reaches))
     seen = max(int(shown[-1]) + 1 if len(shown) else 0, min(8, len(edges) - 1))
     above = np.append(np.cumsum(counts[:seen][::-1])[::-1], 0.0)
     if n_groups is not None:
@@ -278,20 +283,24 @@ def _rarely(edges: IntArray, last: int, end: IntArray | int) -> FloatArray:
 
 
 def seen_bins(
-    counts: FloatArray, std: float, edges: IntArray, n_groups: int | None = None
+    counts: FloatArray,
+    std: float,
+    edges: IntArray,
+    n_groups: int | None = None,
+    reaches: float = REACHES,
 ) -> BoolArray:
     """Bins in which noisy counts show groups: all up to the last certain one, and further ones,
     alone or with neighbours.
 
     Where the number of groups is public, those that the bins below do not hold lie beyond: sizes
-    reach as far as they are certain to be some.
+    reach as far as they are ``reaches`` standard deviations.
     """
     scale = std / math.sqrt(2)
     seen = np.zeros(len(counts), dtype=bool)
     last = 0
     if n_groups is not None:
         beyond = n_groups - np.cumsum(counts)
-        certain = np.flatnonzero(beyond > _REACHES * std * np.sqrt(np.arange(len(counts)) + 1))
+        certain = np.flatnonzero(beyond > reaches * std * np.sqrt(np.arange(len(counts)) + 1))
         last = min(int(certain[-1]) + 2, len(counts)) if len(certain) else 0
     for place in (last + np.flatnonzero(counts[last:] > _CERTAIN * scale)).tolist():
         if counts[place] > scale * _rarely(edges, last, place + 1):
