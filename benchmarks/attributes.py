@@ -20,6 +20,7 @@ from benchmarks.real_data import data_folder
 from tallytree import ConfidentialCounts, evaluate, read, release
 from tallytree.group_sizes.intervals.answers import answer
 from tallytree.group_sizes.intervals.copies import copy_release
+from tallytree.group_sizes.kernels.distance import earth_movers_distance
 from tallytree.group_sizes.manifest import facts_of
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
 from tallytree.group_sizes.mechanisms.table import mechanism_named
@@ -28,7 +29,6 @@ from tallytree.group_sizes.publish import groups_known
 from tallytree.group_sizes.reconcile.people import counted_people, whole_people
 from tallytree.group_sizes.release.questions import MEAN
 from tallytree.group_sizes.release.release import Release
-from tallytree.kernels.distance import earth_movers_distance
 from tallytree.lattice.least_squares import least_squares_cells
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.attributes import Attributes

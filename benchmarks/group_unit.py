@@ -16,10 +16,10 @@ import numpy as np
 from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.group_sizes.accuracy import protecting_groups
+from tallytree.group_sizes.kernels.distance import earth_movers_distance
 from tallytree.group_sizes.plan.size_bins import SizeBins
 from tallytree.group_sizes.reconcile.size_bins import fill_bins
 from tallytree.group_sizes.reconcile.totals import consistent_totals
-from tallytree.kernels.distance import earth_movers_distance
 from tallytree.kernels.tables.simplex import project_to_simplex
 from tallytree.kernels.trees.projection import project_on_tree_in_place
 from tallytree.lattice.whole import whole_columns

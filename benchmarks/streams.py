@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 import benchmarks
-from tallytree.kernels.stream_rows import square_root_weights, weighted_rows
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.streams.counter import StreamCounter
 from tallytree.streams.estimate import estimate_stream
+from tallytree.streams.kernels import square_root_weights, weighted_rows
 from tallytree.streams.measure import measure_steps
 from tallytree.streams.plan import StreamPlan, mean_squared_error, plan_stream
 

@@ -74,7 +74,7 @@ def pytest_configure() -> None:
     """
     package = Path(tallytree.__file__).parent
     tuned = max(file.stat().st_mtime for file in (package / "tuning").glob("*.py"))
-    for compiled in (package / "kernels").glob("__pycache__/staircase*.nb*"):
+    for compiled in (package / "group_sizes" / "kernels").glob("__pycache__/*.nb*"):
         if compiled.stat().st_mtime < tuned:
             compiled.unlink(missing_ok=True)
 

@@ -579,4 +579,25 @@ def streams() -> Iterator[Case]:
         )
 
 
-FAMILIES = (adaptive, matching, in_bins, dense, histograms, grids, degrees, maps, streams)
+def tables() -> Iterator[Case]:
+    """Rows by region and attributes: every loss, with values in order and without, by a wish."""
+    rows = pa.table(
+        {
+            "state": [PLACES[below(6)][0] for _ in range(400)],
+            "sex": [("f", "m")[below(2)] for _ in range(400)],
+            "age": [below(40) for _ in range(400)],
+        }
+    )
+    asked: dict[str, Any] = {"levels": ["state"], "insecure_seed": SEED}
+    kinds: dict[str, dict[str, Any]] = {
+        "sex": {"by": ["sex=f,m"]},
+        "sex and age": {"by": ["sex=f,m", "age=0-39"], "closed": ["sex", "age"]},
+        "classes of age": {"by": ["sex=f,m", "age=0-9,10-29,30+"], "want": ["state:age"]},
+        "nothing": {},
+    }
+    for (loss, budget), (name, how) in product(BUDGETS.items(), kinds.items()):
+        options = {**asked, **how, **budget}
+        yield f"table by {name}, {loss}", lambda options=options: tt.table(rows, **options)
+
+
+FAMILIES = (adaptive, matching, in_bins, dense, histograms, grids, degrees, maps, streams, tables)

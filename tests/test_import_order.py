@@ -79,7 +79,7 @@ def test_the_table_names_every_room() -> None:
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert set(ROOMS) == folders | {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
     assert len(ROOMS) == len(set(ROOMS))
-    assert len(KINDS) == 5
+    assert len(KINDS) == 6
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 import tallytree.group_sizes.estimate.staircases as estimate
+import tallytree.group_sizes.kernels.blocks as kernel
+import tallytree.group_sizes.kernels.curves as staircase_curves
+import tallytree.group_sizes.kernels.rows as staircase_rows
 import tallytree.group_sizes.mechanisms.turns as adaptive
 import tallytree.group_sizes.reconcile.staircases as consistency
-import tallytree.kernels.staircase.blocks as kernel
-import tallytree.kernels.staircase.curves as staircase_curves
-import tallytree.kernels.staircase.rows as staircase_rows
 from benchmarks.accuracy.data import data_sets
 from benchmarks.real_data import data_folder
 from tallytree import evaluate, release
-from tallytree.kernels.staircase.blocks import Prior
+from tallytree.group_sizes.kernels.blocks import Prior
 
 SETS = (
     "cps",

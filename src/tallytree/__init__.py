@@ -37,12 +37,15 @@ if TYPE_CHECKING:
     from tallytree.options.maps import MapOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
+    from tallytree.options.tables import TableOptions
     from tallytree.ranges.publish import histogram
     from tallytree.ranges.release import RangeHistogram
     from tallytree.spark.reading import read
     from tallytree.streams.counter import StreamCounter
     from tallytree.streams.publish import stream
     from tallytree.streams.release import StreamRelease
+    from tallytree.tables.publish import table
+    from tallytree.tables.release import TableRelease
     from tallytree.version import __version__
 
 __all__ = [
@@ -61,6 +64,8 @@ __all__ = [
     "StreamCounter",
     "StreamOptions",
     "StreamRelease",
+    "TableOptions",
+    "TableRelease",
     "__version__",
     "ask",
     "card",
@@ -79,6 +84,7 @@ __all__ = [
     "sign",
     "spatial",
     "stream",
+    "table",
     "verify",
     "with_intervals",
 ]
@@ -109,6 +115,8 @@ _HOMES = {
     "StreamCounter": "streams.counter",
     "StreamOptions": "options.stream",
     "StreamRelease": "streams.release",
+    "TableOptions": "options.tables",
+    "TableRelease": "tables.release",
     "__version__": "version",
     "ask": "kinds.verbs",
     "card": "kinds.showing",
@@ -127,6 +135,7 @@ _HOMES = {
     "sign": "kinds.verbs",
     "spatial": "maps.publish",
     "stream": "streams.publish",
+    "table": "tables.publish",
     "verify": "kinds.verbs",
     "with_intervals": "group_sizes.intervals.intervals",
 }

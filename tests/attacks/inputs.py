@@ -6,12 +6,15 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from tallytree.model.arrays import IntArray
 from tallytree.model.classes import classes_from
 from tallytree.model.confidential import ConfidentialCounts, in_classes
+from tallytree.model.confidential_table import ConfidentialTable, PublicTable
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
+from tallytree.model.values import Values
 
 LEAVES = (("GA", "Cobb"), ("GA", "Fulton"), ("NY", "Kings"))
 TREE = hierarchy_from_leaves(["state", "county"], LEAVES, root="US")
@@ -69,6 +72,16 @@ class Households:
                 for group, quantity in unit:
                     sizes[group][1] += quantity
                 yield replace(self, groups=tuple((leaf, size) for leaf, size in sizes))
+
+
+AGES = Values(("sex", "age"), (("f", "m"), tuple(map(str, range(17)))), ("age",))
+
+
+def table_of(counts: IntArray, contributions: int = 1) -> ConfidentialTable:
+    """Rows of every leaf by sex and age, as the reader hands them over."""
+    unit = Unit("row", "person" if contributions > 1 else "", contributions)
+    cell = np.flatnonzero(counts)
+    return ConfidentialTable(PublicTable(TREE, AGES, unit), cell, counts.ravel()[cell])
 
 
 def random_households(rng: np.random.Generator, **kind: object) -> Households:

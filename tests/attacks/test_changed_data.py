@@ -19,6 +19,7 @@ from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.journal import Journal
 from tallytree.releases.keeping import PaidNoise
 from tallytree.storage.work import Work, work_folder
+from tallytree.streams.publish import stream
 from tests.attacks.transcript import Asked, Question, listen, loss_between, replay, standing_in
 from tests.fuzz.small import by_hats
 
@@ -324,6 +325,40 @@ def test_a_stream_goes_on_with_the_steps_as_they_were(tmp_path: Path) -> None:
     with pytest.raises(PaidNotFinishedError, match="from other data"):
         run(3, 1, 4, 2, 7)
     assert run(3, 1, 4, 1, 7).n_steps == 5
+
+
+def test_an_arrival_that_moves_between_two_runs_of_a_stream_loses_more(tmp_path: Path) -> None:
+    """What is read again at each run has no fingerprint: it would lie beside the stream for ever.
+    So the statement says what is assumed.
+    """
+    first = [5] * 7
+
+    def losing(to: int) -> Fraction:
+        """Of one entity that is in step 0 at the first run and in step ``to`` at the second."""
+        scripts: list[list[Asked]] = []
+        for number, there in enumerate((1, 0)):
+            before, after = np.array(first), np.array([5] * 15)
+            before[0] += there
+            after[to] += there
+
+            def run(before: Any = before, after: Any = after, number: int = number) -> Any:
+                how: dict[str, Any] = {
+                    **{"horizon": 16, "epsilon": 1, "mechanism": "tree", "branching": 2},
+                    **{"insecure_seed": 1, "out": tmp_path / f"{to} {number}"},
+                }
+                stream(counts=before, **how)
+                return stream(counts=after, **how)
+
+            asked = (
+                listen(run, np.random.default_rng(1)) if not scripts else replay(run, scripts[0])
+            )
+            scripts.append(asked[1])
+        return loss_between(*scripts, "pure")
+
+    assert losing(0) <= 1
+    assert max(losing(to) for to in (7, 11)) == Fraction(14, 10)
+    statement = tt.stream(counts=first, horizon=16, epsilon=1).manifest["privacy"]["statement"]
+    assert "that a row stays in the step in which it was first counted" in statement
 
 
 def test_tables_that_are_damaged_are_made_again_from_the_answers_and_nothing_is_drawn(

@@ -32,25 +32,28 @@ from tallytree.group_sizes.measure.people import measure_people
 from tallytree.group_sizes.measure.size_bins import measure_in_bins
 from tallytree.group_sizes.measure.staircases import measure_staircases
 from tallytree.group_sizes.measure.views import measure_views
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan import plan as planning
+from tallytree.lattice.tables import TableKey
 from tallytree.model.attributes import Attributes
 from tallytree.model.bins import numbered_bins
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.model.confidential_table import ConfidentialTable, PublicTable
 from tallytree.model.count_of_counts import counts_from_runs, sum_over_regions
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.people import People
 from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
+from tallytree.model.values import Values
 from tallytree.options.choices import MapMethod
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.maps import MethodOptions
 from tallytree.papers.rivals import maps as rival_maps
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.ranges import plan as ranges_planning
@@ -58,6 +61,8 @@ from tallytree.ranges.measure import measure_histogram
 from tallytree.ranges.publish import histogram
 from tallytree.releases.progress import silent
 from tallytree.strategies.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
+from tallytree.tables import plan as planning_tables
+from tallytree.tables.measure import measure_table
 from tests.attacks.distinguish import Loss, loss_at_least
 from tests.group_sizes.test_first_look import look_at
 
@@ -65,7 +70,7 @@ N_REGIONS = 60_000
 N_RUNS = 6_000
 N_TILES = 150_000
 HALF = Fraction(1, 2)
-PLANS = (planning, ranges_planning, measuring_maps, releasing_degrees)
+PLANS = (planning, planning_tables, ranges_planning, measuring_maps, releasing_degrees)
 
 REGIONS = hierarchy_from_leaves(
     ["state", "county"], [(f"{number:06d}", "all") for number in range(N_REGIONS)]
@@ -364,6 +369,22 @@ def chain() -> tuple[Any, Any]:
     return repeated(make, [1, 1], [1, 2], n_runs=9000)
 
 
+def tables(few: list[int], more: list[int], budget: Budget) -> tuple[Any, Any]:
+    """Cells of all counties; the root gets a hundredth of the budget."""
+    facts = PublicTable(REGIONS, Values(("sex",), (("f", "m"),)))
+    shares = {TableKey(0, (0,)): Fraction(1, 100), TableKey(2, (1,)): Fraction(99, 100)}
+    told = []
+    for counts in (few, more):
+        flat = np.tile(counts, N_REGIONS)
+        there = np.flatnonzero(flat)
+        exact = ConfidentialTable(facts, there, flat[there])
+        plan = planning_tables.plan_of_shares(
+            facts, planning_tables.axes_of(facts.values), budget, shares
+        )
+        told.append(measure_table(exact, plan, KeyStream.from_system())[1].values)
+    return told[0], told[1]
+
+
 PURE: dict[str, Any] = {"epsilon": 1}
 ZCDP: dict[str, Any] = {"rho": Fraction(1, 2), "definition": "zcdp"}
 # A group that changes its size changes two counts on each level; more budget on one level leaves
@@ -420,6 +441,8 @@ CASES: dict[str, tuple[float, Runs]] = {
     "sizes, zcdp": (0.5, lambda: regions([1, 2, 5], [1, 2, 6], view="sizes", **ZCDP)),
     "cumulative, zcdp": (0.5, lambda: regions([1, 2, 5], [1, 3, 5], view="cumulative", **ZCDP)),
     "flat, zcdp": (0.5, lambda: bins(**ZCDP)),
+    "table": (1, lambda: tables([1, 2], [1, 3], Budget("pure", Fraction(1)))),
+    "table, zcdp": (0.5, lambda: tables([1, 2], [2, 2], Budget("zcdp", HALF))),
     "degrees, zcdp": (0.5, lambda: sorted_counts(**ZCDP)),
 }
 

@@ -109,6 +109,80 @@ def test_a_run_that_dies_goes_on_and_a_copy_of_its_folder_does_not(
     assert tt.stream(counts=ARRIVALS[:12], out=out, **options).n_steps == 12
 
 
+@pytest.mark.parametrize("n_before", [0, 20])
+@pytest.mark.parametrize(
+    "died_at",
+    ["tallytree.streams.publish.measure_arrivals", "tallytree.releases.keeping.build_folder"],
+)
+def test_of_four_copies_of_an_unfinished_run_one_goes_on(
+    died_at: str,
+    n_before: int,
+    tmp_path: Path,
+    options: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A copy with its work folder has the name of the run too, and drew noise of its own: four
+    noises, spent 1.
+    """
+    (tmp_path / "0").mkdir()
+    if n_before:
+        tt.stream(counts=ARRIVALS[:n_before], out=tmp_path / "0" / "out", **options)
+
+    def die(*arguments: Any, **named: Any) -> None:
+        raise RuntimeError("the power failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(died_at, die)
+        with pytest.raises(PaidNotFinishedError):
+            tt.stream(counts=ARRIVALS, out=tmp_path / "0" / "out", **options)
+    for name in "123":
+        shutil.copytree(tmp_path / "0", tmp_path / name)
+    noises, refused = set(), 0
+    for name in "0123":
+        try:
+            made = tt.stream(counts=ARRIVALS, out=tmp_path / name / "out", **options)
+            noises.add(tuple(made.noisy.tolist()))
+        except PaidNotFinishedError:
+            refused += 1
+            assert not list((tmp_path / name / ".out.tallytree").glob("measured"))
+    assert len(noises) == 1
+    assert refused == (3 if n_before == 0 or "measure_" in died_at else 0)
+    assert list_accounts(options["ledger"])[0].spent == 1
+    assert not check_history(history(options))
+
+
+def test_of_two_copies_that_draw_at_one_moment_one_is_released(
+    tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have drawn before either is noted: the first that is noted is the run."""
+    out, copy = tmp_path / "0" / "out", tmp_path / "1" / "out"
+    out.parent.mkdir()
+    tt.stream(counts=ARRIVALS[:5], out=out, **options)
+
+    def die(*arguments: Any, **named: Any) -> None:
+        raise RuntimeError("the power failed")
+
+    for place, folder in (
+        ("tallytree.streams.publish.measure_arrivals", out),
+        ("tallytree.releases.keeping.tell_measured", out),
+        ("tallytree.releases.keeping.tell_measured", copy),
+    ):
+        if folder == copy:
+            shutil.copytree(tmp_path / "0.begun", tmp_path / "1")
+        with monkeypatch.context() as patch:
+            patch.setattr(place, die)
+            with pytest.raises(PaidNotFinishedError, match="the power failed"):
+                tt.stream(counts=ARRIVALS[:9], out=folder, **options)
+        if "measure_" in place:
+            shutil.copytree(tmp_path / "0", tmp_path / "0.begun")
+    assert tt.resume(copy).n_steps == 9
+    with pytest.raises(RequestError, match="went on from step 5 with other noise"):
+        tt.resume(out)
+    assert tt.load(out).n_steps == 5
+    assert tt.stream(counts=ARRIVALS[:12], out=copy, **options).n_steps == 12
+    assert not check_history(history(options))
+
+
 def test_a_stream_that_was_paid_for_goes_on_with_its_ledger_alone(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:

@@ -13,7 +13,7 @@ out noisy ones; :func:`replay` hands out the
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from tallytree.kernels.boxes.partitions import cheapest_cut
+from tallytree.kernels.partitions import cheapest_cut
 from tallytree.privacy.comparisons import cheapest_parts, exceed_zero
 from tallytree.privacy.exponential import choose_candidates
 from tallytree.privacy.fingerprint import public_digest
@@ -142,20 +142,22 @@ def standing_in(answer: Callable[[Question, Any], Any]) -> Iterator[None]:
         "exceed_zero": above,
         "cheapest_parts": tiled,
     }
-    replaced = [
-        (module, name)
-        for place, module in list(sys.modules.items())
-        if place.startswith("tallytree.")
-        for name, door in DOORS.items()
-        if getattr(module, name, None) is door
-    ]
-    for module, name in replaced:
-        setattr(module, name, replacements[name])
+    _exchange(DOORS, replacements)
     try:
         yield
     finally:
-        for module, name in replaced:
-            setattr(module, name, DOORS[name])
+        _exchange(replacements, DOORS)
+
+
+def _exchange(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Put functions in the place of others, in every module that is loaded by now: those too that
+    were loaded while others stood in.
+    """
+    for place, module in list(sys.modules.items()):
+        if place.startswith("tallytree."):
+            for name, function in old.items():
+                if getattr(module, name, None) is function:
+                    setattr(module, name, new[name])
 
 
 def listen(run: Callable[[], Any], rng: np.random.Generator) -> tuple[Any, list[Asked]]:

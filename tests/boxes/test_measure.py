@@ -98,7 +98,7 @@ def test_every_method_spends_the_whole_budget_on_every_cell_and_no_more(method, 
     )
     charges = CellCharges(counts.shape)
     for one in noisy.measurements:
-        charges.charge(noisy.tree.low[one.nodes], noisy.tree.high[one.nodes], one.share)
+        charges.charge(*one.boxes(noisy.tree), one.share)
     # Choices, and counts that only served them, were asked of all cells.
     kept = {one.query for one in noisy.measurements}
     unseen = sum((step.share for step in noisy.steps if step.query not in kept), Fraction(0))

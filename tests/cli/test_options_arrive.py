@@ -31,6 +31,7 @@ VERBS = "tallytree.kinds.verbs"
 # Per command what it needs, and the publishing function.
 RELEASING = {
     "release": ({"out": "out"}, "group_sizes.publish.make_release"),
+    "table": ({"out": "out"}, "tables.publish.make_table"),
     "histogram": ({"out": "out", "column": "age"}, "ranges.publish.make_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "maps.publish.make_map"),
     "degrees": (
@@ -55,6 +56,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "cells": ("8", 8),
     "chart": ("c.svg", "c.svg"),
     "classes": ("0,1-4,5+", ("0", "1-4", "5+")),
+    "table classes": ("age=0-17,18+", ("age=0-17,18+",)),
     "column": ("c", "c"),
     "columns": ("p,q", ("p", "q")),
     "contributions": ("4", 4),
@@ -112,6 +114,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "nonnegative": ("subtree", "subtree"),
     "norm": ("1", 1),
     "notes": ("a sentence", ("a sentence",)),
+    "ordered": ("age,grade", ("age", "grade")),
     "out": ("elsewhere", "elsewhere"),
     "outside": ("drop", "drop"),
     "overwrite": (None, True),
@@ -290,6 +293,8 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
         monkeypatch.setattr(module, "print_json", made.prints_json)
         if command != "degrees":
             monkeypatch.setattr(module, "summary", lambda release: defaultdict(int))
+        if command == "table":
+            monkeypatch.setattr(module, "show_prediction", made.takes("source"))
         if command == "release":
             monkeypatch.setattr(module, "read_data", made.takes("source"))
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)

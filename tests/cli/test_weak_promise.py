@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import tallytree as tt
 from tallytree.cli.app import app
+from tallytree.errors import RequestError
+from tallytree.ledger.accounts import create_account, read_history
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.guarantee import weak_promise
 from tallytree.releases.report.words import protection
@@ -47,3 +51,18 @@ def test_pages_of_weak_promises_say_so() -> None:
     assert "weak" in protection(weak)
     assert "hardly" not in protection(weak)
     assert "hardly" in protection(strong)
+
+
+@pytest.mark.parametrize("method", ["kd-tree", "dawa", "quadtree", "adaptive"])
+def test_a_loss_that_leaves_nothing_to_see_is_refused_unpaid(method: str, tmp_path: Path) -> None:
+    """Methods of several rounds learn only on the way how much noise they need."""
+    ledger = str(tmp_path / "ledger.db")
+    create_account(ledger, "points", Budget("pure", Fraction(1)))
+    opened = read_history(ledger, "points")
+    what: dict[str, Any] = {"counts": np.arange(4096).reshape(64, 64), "mechanism": method}
+    pays: dict[str, Any] = {"ledger": ledger, "dataset": "points", "out": tmp_path / "out"}
+    with pytest.raises(RequestError, match="too small a loss"):
+        tt.spatial(**what, epsilon="1e-11", **pays)
+    assert not list(tmp_path.glob("*out*"))
+    assert read_history(ledger, "points") == opened
+    assert tt.spatial(**what, epsilon="1e-9", **pays).verify()

@@ -7,6 +7,7 @@ import pytest
 
 from tallytree.degree_sequences.estimate import estimate_sorted_counts, publishable_degrees
 from tallytree.degree_sequences.evaluate import true_degrees
+from tallytree.degree_sequences.kernels import is_graphical
 from tallytree.degree_sequences.measure import (
     ConfidentialSizes,
     confidential_sizes,
@@ -16,7 +17,6 @@ from tallytree.degree_sequences.publish import degrees
 from tallytree.degree_sequences.release import PublicSizes
 from tallytree.errors import InputError, RequestError, StorageError
 from tallytree.ingest.read import read
-from tallytree.kernels.graphical import is_graphical
 from tallytree.kinds.verbs import evaluate, load, re_estimate, verify
 from tallytree.model.unit import Unit
 from tallytree.options.degrees import DegreesOptions

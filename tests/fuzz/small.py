@@ -42,6 +42,9 @@ def by_hats(counts: Any, **how: Any) -> Any:
 
 KINDS_MADE: dict[str, Made] = {
     "group-sizes": lambda **how: sizes({}, how),
+    "table": lambda **how: tt.table(
+        PEOPLE, levels=["state"], by={"sex": ["f", "m"], "miles": ["1-3"]}, epsilon=1, **how
+    ),
     "histogram": lambda **how: tt.histogram(
         [1, 2, 3, 5, 8], bins=8, bounds=(0, 16), epsilon=1, **how
     ),

@@ -21,7 +21,7 @@ NAMES = [
     "groups", "label", "parent", "total", "other",
     "all", "a", "A", "a ", "a, b", "a=b", "a/b", "%2F", "é", "e\u0301", "\u202e",
     "select", 'q"uote', "it's", "-", "--", "=cmd", "0", "1e5", "null", "None", "__DATA__", "<b>", "\\", "a.b", "g", "l0",
-    "t0", "k0", "n", "u", "c", "problem", "listed", "kept", " ", "\t", "x" * 300,
+    "t0", "k0", "n", "u", "c", "problem", "listed", "kept", "Size", "REGION", " ", "\t", "x" * 300,
 ]  # fmt: skip
 
 OF_TABLES = NAMES[:16]

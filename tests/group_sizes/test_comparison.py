@@ -18,7 +18,7 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError
-from tallytree.group_sizes.compare import _half_width, _p_values, benjamini_hochberg
+from tallytree.releases.comparison import benjamini_hochberg, half_width, p_values
 from tests.kinds.test_kinds import MAKERS
 
 
@@ -93,12 +93,12 @@ def test_the_law_of_a_difference_is_that_of_two_laplace_variables() -> None:
         np.abs(rng.laplace(size=400_000) - rng.laplace(size=400_000)) / 2
     )  # in units of the standard deviation, 2
     for far in (0.5, 1, 2, 3):
-        assert _p_values(np.array([1000 * far + 0.5]), np.array([1000.0]))[0] == pytest.approx(
+        assert p_values(np.array([1000 * far + 0.5]), np.array([1000.0]))[0] == pytest.approx(
             (drawn > far).mean(), rel=0.05
         )
-    assert (drawn > _half_width(np.ones(1), 0.05)[0]).mean() == pytest.approx(0.05, rel=0.05)
+    assert (drawn > half_width(np.ones(1), 0.05)[0]).mean() == pytest.approx(0.05, rel=0.05)
     alone = np.abs(rng.laplace(size=400_000)) / np.sqrt(2)
-    assert (alone > _half_width(np.ones(1), 0.05, single=True)[0]).mean() == pytest.approx(
+    assert (alone > half_width(np.ones(1), 0.05, single=True)[0]).mean() == pytest.approx(
         0.05, rel=0.05
     )
 

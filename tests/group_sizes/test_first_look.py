@@ -96,3 +96,21 @@ def test_where_a_look_sees_nothing_falls_are_those_of_geometric_sizes() -> None:
         np.ceil(np.random.default_rng(4).pareto(1.5, 50_000)).astype(np.int64), 1.0
     ).usual_falls(64)[0]
     assert heavy[30] < heavy[3] / 3
+
+
+def test_the_far_tail_says_nothing_about_falls_that_are_seen() -> None:
+    """Sizes i^-1.2 up to a million: the mean excess over the whole tail is tens of thousands."""
+    sizes = np.arange(1, 10**6 + 1)
+    share = sizes**-1.2 / (sizes**-1.2).sum()
+    look = look_at(np.random.default_rng(5).choice(sizes, size=30_000, p=share), 100.0)
+    fall = look.usual_falls(64)[0]
+    true = np.append(0, share / share[::-1].cumsum()[::-1])
+    np.testing.assert_allclose(np.log(fall[2:40] / true[2:40]), 0, atol=np.log(2))
+
+
+def test_few_groups_end_the_sizes_told_apart_only_where_they_lie_far_out() -> None:
+    rng = np.random.default_rng(6)
+    common = rng.geometric(1 / 30, 50_000)
+    near, far = rng.integers(200, 600, 60), rng.integers(20_000, 90_000, 60)
+    found = [look_at(np.append(common, few), 500.0).n_sizes(200.0, 10**6) for few in (near, far)]
+    assert found[0] > 300 > found[1] >= 53

@@ -12,10 +12,10 @@ import pytest
 import tallytree as tt
 from tallytree.group_sizes.estimate.heads import _gains, with_empty_heads
 from tallytree.group_sizes.estimate.staircases import MeasuredLevel
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery
 from tallytree.group_sizes.reconcile import staircases
-from tallytree.kernels.staircase.blocks import Prior
 from tallytree.privacy.noise import DiscreteLaplace
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.tuning.blocks import ROUGHNESS
 
 FALL = np.array([0.02, 0.3, 0.4, 0.5, 0.6])

@@ -1,8 +1,11 @@
 import math
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from tallytree import re_estimate, release
 from tallytree.group_sizes.measure import levels as group_sizes
 from tallytree.group_sizes.measure.levels import (
     Place,
@@ -12,6 +15,7 @@ from tallytree.group_sizes.measure.levels import (
     measure_regions,
 )
 from tallytree.group_sizes.plan.plan import Plan, plan_release
+from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
@@ -116,3 +120,39 @@ def test_regions_are_measured_alike_in_any_parts(
         for together, apart in zip(whole.queries, part.queries):
             here = slice(together.offsets[first], together.offsets[first + 1])
             assert together.values[here].tolist() == apart.values.tolist()
+
+
+def test_raw_noisy_totals_are_kept_and_give_the_numbers_of_groups(tmp_path: Path) -> None:
+    """kuo2018 footnote 5: what was paid for is in the release, and all else follows from it."""
+    counts = truth(groups_public=False)
+    made = release(counts, epsilon=1, insecure_seed=3)
+    made.save(tmp_path / "out")
+    rows = pq.read_table(tmp_path / "out" / "noisy.parquet").to_pylist()
+    of_groups = {row["region"]: row for row in rows if row["query"] == "groups"}
+    paths = made.hierarchy.paths.tolist()
+    assert sorted(of_groups) == sorted(paths)
+    noisy = np.array([of_groups[path]["value"] for path in paths])
+    exact = counts.hierarchy.sum_from_leaves(counts.n_groups)
+    assert not np.array_equal(noisy, exact)
+    plan = plan_release(ReleaseOptions(epsilon=1), counts.public)
+    variances = [query.noise.variance for query in plan.group_totals]
+    found = consistent_totals(counts.hierarchy, noisy, variances)
+    assert found.tolist() == made.n_groups.tolist()
+    again = re_estimate(tmp_path / "out")
+    assert again.counts.count.tolist() == made.counts.count.tolist()
+    assert [level["groups"].values.tolist() for level in again.noisy.totals] == [
+        noisy[counts.hierarchy.level_slice(level)].tolist()
+        for level in range(counts.hierarchy.n_levels)
+    ]
+    asked = {query.name for level in again.noisy.levels for query in level.queries}
+    assert "groups" not in asked
+    again.save(tmp_path / "again")
+    kept = pq.read_table(tmp_path / "again" / "noisy.parquet").to_pylist()
+    assert kept == rows
+
+
+def test_public_totals_are_not_measured(tmp_path: Path) -> None:
+    made = release(truth(), epsilon=1, insecure_seed=3)
+    made.save(tmp_path / "out")
+    queries = set(pq.read_table(tmp_path / "out" / "noisy.parquet")["query"].to_pylist())
+    assert "groups" not in queries

@@ -7,14 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tallytree.group_sizes.kernels.curves import Curves
+from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery
 from tallytree.group_sizes.reconcile.people import counted_people, shift_of_entities, whole_people
 from tallytree.group_sizes.reconcile.staircases import shifted
-from tallytree.kernels.staircase.curves import Curves
 from tallytree.lattice.least_squares import least_squares_cells
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.people import dealt
 from tallytree.privacy.noise import DiscreteLaplace
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tests.model.test_lattice import LATTICE
 from tests.reference.lattice import dense_joint_entities
 

@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 
 from tallytree.group_sizes.estimate.staircases import Staircases
+from tallytree.group_sizes.kernels.curves import Blocks, Curves
+from tallytree.group_sizes.kernels.rows import Rows
 from tallytree.group_sizes.reconcile.largest import large_sizes
 from tallytree.group_sizes.reconcile.staircases import Leaves, consistent_leaves, families_of_leaves
-from tallytree.kernels.staircase.curves import Blocks, Curves
-from tallytree.kernels.staircase.rows import Rows
 from tallytree.model.hierarchy import hierarchy_from_leaves
 
 # Two states of two counties; sizes up to 3 are told apart.

@@ -13,7 +13,7 @@ from tallytree.group_sizes.estimate import (
     estimate_naive,
     estimate_sizes,
 )
-from tallytree.kernels.distance import earth_movers_distance
+from tallytree.group_sizes.kernels.distance import earth_movers_distance
 from tallytree.kernels.isotonic import isotonic_l1, isotonic_l2_whole
 from tallytree.kernels.tables.simplex import project_to_whole_simplex
 from tallytree.model.arrays import offsets_from_lengths

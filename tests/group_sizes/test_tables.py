@@ -12,6 +12,7 @@ from tallytree.model.attributes import NO_ATTRIBUTES
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
 from tallytree.model.lattice import Lattice
+from tallytree.releases import region_tables
 
 LEAVES = [("a", "x"), ("a", "y/z"), ("b", "x"), ("c%", "w"), ("c%", "z")]
 
@@ -40,7 +41,7 @@ def test_batches_hold_the_same_rows_as_the_table(
 ) -> None:
     hierarchy, counts = example(runs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "ROWS_PER_BATCH", rows_per_batch)
+        patch.setattr(region_tables, "ROWS_PER_BATCH", rows_per_batch)
         read = tables.counts_reader(
             bare(hierarchy), counts, tables.path_array(hierarchy)
         ).read_all()

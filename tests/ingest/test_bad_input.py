@@ -377,6 +377,18 @@ def test_columns_that_cannot_name_anything() -> None:
     )
 
 
+@pytest.mark.parametrize("form", ["arrow", "pandas"])
+def test_columns_that_differ_by_capital_letters(form: str) -> None:
+    """One of them is read; both at once are one for the engine."""
+    both: Any = table(State=["x", "x", "y"])
+    both = both.to_pandas() if form == "pandas" else both
+    alike = "The columns 'state' and 'State' of the .* differ by capital letters alone"
+    assert re.search(alike, refusal(both, group="g", levels=["state", "State"]))
+    assert re.search(alike, refusal(both, group="g", levels=["state"], where="State=x"))
+    counts = read(both, group="g", levels=["State"], public="groups")
+    assert list(counts.hierarchy.paths) == ["total", "total/x", "total/y"]
+
+
 def test_values_that_no_arrow_type_holds() -> None:
     mixed = pd.DataFrame({"g": [1, "SECRETGROUP", 2], "n": [1, 2, 3]})
     assert "the pandas table holds values" in refusal(mixed, group="g")

@@ -3,8 +3,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tallytree.errors import InputError, RequestError
-from tallytree.ingest.binning import check_counts, check_outside, count_values
+from tallytree.errors import InputError
+from tallytree.ingest.binning import check_counts, count_values
 from tallytree.model.bins import bins_from_edges, bins_of_categories
 
 BINS = bins_from_edges([0, 10, 20])
@@ -91,8 +91,3 @@ def test_refuses_counts_that_are_no_whole_numbers(counts):
 def test_accepts_whole_counts_of_any_width():
     assert check_counts(np.array([1, 2], dtype=np.uint8)).dtype == np.int64
     assert check_counts([[1, 2], [3, 4]]).shape == (2, 2)
-
-
-def test_refuses_an_unknown_policy():
-    with pytest.raises(RequestError, match="error, clip, drop"):
-        check_outside("ignore")

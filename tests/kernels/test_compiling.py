@@ -72,7 +72,7 @@ def test_a_part_may_be_called_on_its_own_before_and_after(tmp_path: Path) -> Non
 
 
 def test_importing_kernels_does_not_load_numba() -> None:
-    code = "import sys, tallytree.kernels.staircase.tree; print('numba' in sys.modules)"
+    code = "import sys, tallytree.group_sizes.kernels.tree; print('numba' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )

@@ -3,14 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tallytree.boxes.kernels.squared_parts import SquaredParts
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes.partitions import (
+from tallytree.kernels.partitions import (
     box_deviations,
     cheapest_cut,
     deviations_from,
     merge_by_squares,
 )
-from tallytree.kernels.boxes.squared_parts import SquaredParts
 from tests.reference.partitions import (
     absolute_deviations,
     all_partitions,

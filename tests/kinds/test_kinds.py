@@ -26,6 +26,9 @@ MAKERS: dict[str, Any] = {
         epsilon=1,
         insecure_seed=1,
     ),
+    "table": lambda: tt.table(
+        PEOPLE, levels=["state"], by={"household": ["1-2", "3-4"]}, epsilon=1, insecure_seed=1
+    ),
     "histogram": lambda: tt.histogram([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
     "degrees": lambda: tt.degrees([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
     "map": lambda: tt.spatial(counts=[[3, 1], [4, 1]], epsilon=1, insecure_seed=1),
@@ -34,7 +37,7 @@ MAKERS: dict[str, Any] = {
 # Every part of a question, and a value for it.
 PARTS = {
     "region": "total", "size": "2", "at_least": "2", "largest": "1", "quantile": "0.5", "mean": None, "total": None,
-    "ranges": "0:1", "between": "1 2", "share": None,
+    "ranges": "0:1", "between": "1 2", "share": None, "by": "household",
     "confidence": "0.9", "copies": "2",
 }  # fmt: skip
 

@@ -15,11 +15,10 @@ from tallytree.ledger.payment import Payment
 from tallytree.model.confidential import Confidential, Fact
 from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import MechanismRecord, noise_to_json, record_to_json
-from tallytree.privacy.budget import noise_for
+from tallytree.privacy.budget import noise_for, stated_budget
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.sensitivity import group_totals_sensitivity
-from tallytree.privacy.stated_budget import stated_budget
 from tallytree.releases.checks import Check, Verification
 from tallytree.releases.keeping import Keeping, paid_noise
 from tallytree.releases.kind import Kind, No
@@ -27,7 +26,7 @@ from tallytree.releases.privacy_checks import check_privacy
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
-from tallytree.storage.versions import library_versions
+from tallytree.version import library_versions
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tallytree.group_sizes.kernels.curves import Curves
 from tallytree.group_sizes.reconcile.cells import shared_errors
-from tallytree.kernels.staircase.curves import Curves
 from tallytree.lattice.least_squares import least_squares_cells
 from tallytree.model.lattice import Family
 from tests.model.test_lattice import LATTICE

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tallytree.papers.cells import Cell
 from tallytree.papers.fioretto2021 import reproduce as fioretto2021
 from tallytree.papers.fioretto2021 import scaling as pgsr_scaling
 from tallytree.papers.fioretto2021.reproduce import OUTLIERS, TABLE_7, data_sets
@@ -17,9 +18,10 @@ from tallytree.papers.fioretto2021.runs import (
     exact_table,
     run,
 )
+from tallytree.papers.fioretto2021.scaling import synthetic_taxis
 from tallytree.papers.housing import housing_counts
 
-SMALL = fioretto2021.Scale(1, 30_000, 12, ("1.0",), (5,), 5.0)
+SMALL = fioretto2021.Scale(2, 30_000, 12, ("1.0",), (5,), 5.0)
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +54,15 @@ def test_only_rounded_relaxations_break_sums(housing: Exact) -> None:
         assert (violations > 0) == ("rounded" in name)
 
 
-def test_cells_name_the_budget_really_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fioretto2021, "QUICK", SMALL)
-    monkeypatch.setattr(fioretto2021, "scaling_cells", lambda *_: iter(()))
-    cells = fioretto2021.reproduce(quick=True)
+@pytest.fixture(scope="module")
+def cells() -> list[Cell]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fioretto2021, "FULL", SMALL)
+        patch.setattr(fioretto2021, "scaling_cells", lambda *_: iter(()))
+        return fioretto2021.reproduce()
+
+
+def test_cells_name_the_budget_really_spent(cells: list[Cell]) -> None:
     spent = {cell.row: cell.ours for cell in cells if cell.column == "ε spent"}
     assert spent["ε = 1.0  M_c^ch NOT ε-DP"] == pytest.approx(1065.67, abs=0.01)
     assert spent["ε = 1.0  M_c^ch sound"] == 1.0
@@ -65,6 +72,42 @@ def test_cells_name_the_budget_really_spent(monkeypatch: pytest.MonkeyPatch) -> 
     assert printed["ε = 1.0  M_c^dp", "level 3"] == 91.0
     assert {cell.table.split(",")[0] for cell in cells} == {"Table 7", "Figure 8", "Figure 9"}
     assert set(TABLE_7["census", "0.1"]) <= set(MECHANISMS)
+
+
+def test_half_the_noise_has_columns_of_its_own(cells: list[Cell]) -> None:
+    found = {(cell.row, cell.column): cell for cell in cells if cell.table == "Table 7, census"}
+    exact = fioretto2021.data_sets(None, SMALL)["census"]
+    for name in fioretto2021.AT_TWICE_EPSILON:
+        runs = [run(MECHANISMS[name], Noisy(exact, Fraction(2), seed)).l1 for seed in range(2)]
+        for level in range(3):
+            cell = found[f"ε = 1.0  {name}", f"level {level + 1}, at 2ε"]
+            assert cell.paper is None
+            assert cell.ours == pytest.approx(np.mean([one[level] for one in runs]) / 1e3)
+            assert cell.spread == pytest.approx(abs(runs[0][level] - runs[1][level]) / 2 / 1e3)
+    assert all(
+        cell.remark for (row, column), cell in found.items() if cell.paper and "level" in column
+    )
+    text = found["ε = 1.0  M_H^dp", "level 3, at 2ε"].remark
+    assert text == "twice the ε; the paper prints 128.8 at ε"
+
+
+def test_figures_of_other_data_are_remarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in generator at a hundredth of the groups, and taxis of another year."""
+    monkeypatch.setattr(fioretto2021, "QUICK", SMALL)
+    monkeypatch.setattr(fioretto2021, "scaling_cells", lambda *_: iter(()))
+    cells = [c for c in fioretto2021.reproduce(quick=True) if c.table == "Table 7, census"]
+    assert all(cell.paper is None for cell in cells)
+    by_row = {(cell.row, cell.column): cell.remark for cell in cells}
+    assert by_row["ε = 1.0  M_c^dp", "level 3"] == "other data; the paper prints 91"
+    outcome = run(MECHANISMS["M_c^dp"], Noisy(synthetic_taxis().cut(4), Fraction(1), seed=0))
+    taxi = list(fioretto2021._table_7("taxi", "row", "M_c^dp", "1.0", [outcome], SMALL))
+    assert [cell.paper for cell in taxi] == [None] * 4
+    assert taxi[2].remark == "other data; the paper prints 307.8"
+
+
+def test_every_noisy_figure_has_its_spread(cells: list[Cell]) -> None:
+    exact = {cell.column for cell in cells if cell.spread is None}
+    assert exact == {"ε spent"}
 
 
 def test_the_sweep_runs_every_method_on_the_same_instance() -> None:
@@ -80,6 +123,13 @@ def test_the_sweep_runs_every_method_on_the_same_instance() -> None:
     assert seconds["M_H^dp (tree-dp)"] is not None
     assert seconds["M_H (tree-exact), HiGHS"] is not None
     assert seconds["M_dp^OP (tree-program), HiGHS"] is None  # far out of time, as in the paper
+    remarks = {cell.row: cell.remark for cell in cells}
+    assert remarks["M_dp^OP (tree-program), HiGHS"] == "not solved in 2 s"
+    assert all(
+        cell.spread is not None
+        for cell in cells
+        if "HiGHS" not in cell.row and "OSQP" not in cell.row
+    )
 
 
 @pytest.mark.proof

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,15 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.papers.cells import Cell, mean_of_runs
+from tallytree.papers.housing import housing_counts
+from tallytree.papers.kuo2018 import figures, runs, tables
 from tallytree.papers.kuo2018 import reproduce as kuo2018
 from tests.reference.distances import earth_movers_distance
 from tests.reference.group_sizes import counts_from_lists, lists_from_counts
 
 LEAVES = [("a", "a1"), ("a", "a2"), ("b", "b1")]
 SIZES = [[1, 1, 2, 3, 3, 9], [0, 2, 2, 5], [1, 4, 4, 4, 12]]
-SCALE = kuo2018.Scale(runs=2, max_size=20, households=0, epsilons=(0.5,))
+SCALE = runs.Scale(runs=2, max_size=20, households=0, epsilons=(0.5,))
 
 
 def country() -> ConfidentialCounts:
@@ -39,7 +42,9 @@ def country() -> ConfidentialCounts:
 def cells() -> list[Cell]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kuo2018, "QUICK", SCALE)
-        patch.setattr(kuo2018, "_data_sets", lambda *_: {"housing": country()})
+        patch.setattr(kuo2018, "data_sets", lambda *_: {"housing": country()})
+        patch.setattr(runs, "MAX_SIZE", 20)
+        patch.setattr(tables, "MAX_SIZE", 20)
         return kuo2018.reproduce(quick=True)
 
 
@@ -75,7 +80,7 @@ def test_every_level_of_a_figure_has_the_budget_that_it_names(cells: list[Cell])
     """0.5 per level: 1 for two levels, 3/2 for three. With any other total the seeded noise, and so
     the error, differs.
     """
-    two = kuo2018.upper_levels(country(), 2)
+    two = runs.upper_levels(country(), 2)
     expected = by_hand(two, [[ROOT], STATES], epsilon=1, view=("sizes", "sizes"), merge="weighted")
     assert found(cells, "Figure 5", "housing sizes×sizes weighted") == pytest.approx(expected)
     expected = by_hand(
@@ -98,7 +103,7 @@ def test_tables_share_one_unit_of_budget(cells: list[Cell]) -> None:
     assert found(cells, table, "housing H_c") == pytest.approx(
         by_hand(country(), every, epsilon=1, view="cumulative")
     )
-    (naive,) = by_hand(kuo2018.upper_levels(country(), 1), [[ROOT]], epsilon=1, view="naive")
+    (naive,) = by_hand(runs.upper_levels(country(), 1), [[ROOT]], epsilon=1, view="naive")
     assert found(cells, "§6.2.1 naive, ε = 1", "housing") == pytest.approx([naive])
 
 
@@ -120,13 +125,17 @@ def test_piped_tables_and_json_name_table_and_settings(
         main(["reproduce", "kuo2018", "--quick", "--json", str(tmp_path / "cells.json")])
     assert ended.value.code == 0
     printed = capsys.readouterr()
-    assert (
-        f"quick: True; cut: {kuo2018.CUTS}; data: built-in, synthetic; noise: insecure seeds"
-        in printed.err
-    )
     rows = [line.split("\t") for line in printed.out.splitlines()]
-    assert rows[0] == ["table", "row", "column", "paper", "ours", "±", "unit"]
-    assert rows[1][:3] == ["§6.2.1 naive, ε = 1", "housing", "level 0"]
+    assert rows[:6] == [
+        ["setting", "value"],
+        ["paper", "kuo2018"],
+        ["quick", "True"],
+        ["cut", kuo2018.CUTS],
+        ["data", "built-in, synthetic"],
+        ["noise", "insecure seeds 0, 1, 2, …, one per run"],
+    ]
+    assert rows[6] == ["table", "row", "column", "paper", "ours", "±", "unit", "remark"]
+    assert rows[7][:3] == ["§3.1 error measure", "sizes 2", "‖H − Ĥ‖₁"]
     written = json.loads((tmp_path / "cells.json").read_text(encoding="utf-8"))
     assert written["settings"]["quick"] is True
     assert len(written["cells"]) == len(cells)
@@ -139,7 +148,7 @@ def test_every_reproduction_says_what_a_quick_run_cuts(paper: Paper) -> None:
 
 
 def test_data_that_are_not_at_hand_have_printed_figures_alone(cells: list[Cell]) -> None:
-    white = [cell for cell in cells if cell.row.startswith("White")]
+    white = [cell for cell in cells if cell.row in ("White", "White BU", "White H_c")]
     assert [cell.paper for cell in white] == [
         4_809_679_734,
         448_909,
@@ -150,27 +159,114 @@ def test_data_that_are_not_at_hand_have_printed_figures_alone(cells: list[Cell])
         363.8,
     ]
     assert all(cell.ours is None for cell in white)
+    assert all(cell.remark == runs.NOT_AT_HAND for cell in white)
+
+
+def test_the_error_measures_of_section_3_by_hand(cells: list[Cell]) -> None:
+    """A hundred groups of 1 taken for 2 or 5: moved by 1 or 4 each, and 100 missing in two cells."""
+    found = {
+        (cell.row, cell.column.split(" ")[0]): (cell.paper, cell.ours)
+        for cell in cells
+        if cell.table == "§3.1 error measure"
+    }
+    assert found["sizes 2", "EMD"] == (100, 100)
+    assert found["sizes 5", "EMD"] == (400, 400)
+    assert all(paper == ours for paper, ours in found.values())
+    assert len(found) == 4  # the two norms share a name up to the space, and their values differ
+
+
+def test_the_omniscient_example_fits_the_root_of_two(cells: list[Cell]) -> None:
+    (cell,) = (cell for cell in cells if cell.table == "§6.2 omniscient")
+    assert cell.ours == pytest.approx(2352 * 2**0.5 / 0.1)
+    assert cell.ours == pytest.approx(cell.paper, rel=0.01)
+    assert pytest.approx(10_518, abs=1) == 2352 * (2 / 0.1) ** 0.5
+
+
+def test_cutting_off_at_zero_costs_what_the_mean_of_positive_noise_says() -> None:
+    """Scale 2/ε: E[X⁺] = Σ k p^k (1 − p)/(1 + p) = p/(1 − p²); cell s is in K + 1 − s running sums."""
+    p = np.exp(-0.5)
+    positive = sum(k * p**k * (1 - p) / (1 + p) for k in range(1, 200))
+    by_hand = sum(positive * (21 - s) for s in range(21))
+    assert tables.expected_cut_off_error(20, 1.0) == pytest.approx(by_hand)
+    # §6.2.1 with K = 100,000: the figure that is printed for whites.
+    white = tables.expected_cut_off_error(runs.MAX_SIZE, 1.0)
+    assert white == pytest.approx(4.7977e9, rel=1e-4)
+    assert white == pytest.approx(tables.NAIVE["White"], rel=0.003)
+    empty = np.zeros(401, dtype=np.int64)
+    found = [tables.cut_off_error(empty, Fraction(1), seed) for seed in range(40)]
+    mean, spread = mean_of_runs(found)
+    assert spread is not None
+    assert abs(mean - tables.expected_cut_off_error(400, 1.0)) < 5 * spread
+
+
+def test_the_naive_table_has_both_ways(cells: list[Cell]) -> None:
+    rows = [cell for cell in cells if cell.table == tables.NAIVE_TABLE]
+    assert [cell.row for cell in rows] == [
+        "housing",
+        f"housing, {tables.CUT_OFF}",
+        f"White, {tables.CUT_OFF}",
+        "White",
+    ]
+    # Other data than the paper's: its figure is a remark, not a pair.
+    assert [cell.paper for cell in rows[:2]] == [None, None]
+    assert rows[0].remark == "other data; the paper prints 4,462,728,374"
+
+
+def test_every_release_keeps_the_four_demands_of_problem_1(cells: list[Cell]) -> None:
+    rows = [cell for cell in cells if cell.table == "Problem 1"]
+    assert {cell.row for cell in rows} == {"housing, cumulative", "housing, hybrid"}
+    assert all(cell.ours == 0 for cell in rows)
+
+
+def test_merging_is_compared_run_by_run(cells: list[Cell]) -> None:
+    two = runs.upper_levels(country(), 2)
+    views = ("cumulative", "sizes")
+    errors = {
+        merge: by_hand(two, [[ROOT], STATES], epsilon=1, view=views, merge=merge)
+        for merge in ("weighted", "average")
+    }
+    expected = [a / b for a, b in zip(errors["weighted"], errors["average"])]
+    assert found(cells, figures.MERGING_TABLE, "housing cumulative×sizes") == pytest.approx(
+        expected
+    )
+
+
+def test_three_levels_of_a_country_are_those_of_its_west_coast() -> None:
+    counts = housing_counts(2_000)
+    ((name, coast),) = runs.with_levels({"housing": counts}, 3)
+    assert name == "housing, West Coast"
+    tree = coast.hierarchy
+    assert tree.labels[tree.level_slice(1)].tolist() == list(runs.WEST_COAST)
+    assert tree.n_leaves == 58 + 36 + 39
+    whole = counts.hierarchy
+    for label in runs.WEST_COAST:
+        there, here = whole.find(f"US/{label}"), tree.find(f"West Coast/{label}")
+        before, after = counts.counts_on_levels.region(there), coast.counts_on_levels.region(here)
+        assert before.size.tolist() == after.size.tolist()
+        assert before.count.tolist() == after.count.tolist()
+    ((name, two),) = runs.with_levels({"housing": counts}, 2)
+    assert (name, two.hierarchy.level_size(1)) == ("housing", 52)
 
 
 def test_errors_by_place_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kuo2018, "PARTS", (0.0, 0.5, 1.0))
+    monkeypatch.setattr(figures, "PARTS", (0.0, 0.5, 1.0))
     truth, estimate = (
         counts_from_lists([sizes]).region(0) for sizes in ([1, 1, 3, 9], [0, 1, 5, 6])
     )
-    assert kuo2018.errors_by_place(truth, estimate) == [0.5, 2.5]
+    assert figures.errors_by_place(truth, estimate) == [0.5, 2.5]
     fewer = counts_from_lists([[1, 1, 3]]).region(0)  # a missing group counts as empty
-    assert kuo2018.errors_by_place(truth, fewer) == [0, 4.5]
+    assert figures.errors_by_place(truth, fewer) == [0, 4.5]
 
 
 def test_figure_1_has_both_views_at_the_root(cells: list[Cell]) -> None:
     rows = [cell for cell in cells if cell.table == "Figure 1, housing"]
     assert {cell.row for cell in rows} == {"sizes", "cumulative"}
-    assert len(rows) == 2 * (len(kuo2018.PARTS) - 1)
+    assert len(rows) == 2 * (len(figures.PARTS) - 1)
 
 
 def test_levels_without_consistency_are_estimated_by_themselves(cells: list[Cell]) -> None:
     alone = by_hand(
-        kuo2018.upper_levels(country(), 2),
+        runs.upper_levels(country(), 2),
         [[ROOT], STATES],
         epsilon="0.5",
         mechanism="bottom-up",
@@ -180,7 +276,7 @@ def test_levels_without_consistency_are_estimated_by_themselves(cells: list[Cell
         alone[1]
     )
     root = by_hand(
-        kuo2018.upper_levels(country(), 1),
+        runs.upper_levels(country(), 1),
         [[ROOT]],
         epsilon="0.5",
         mechanism="bottom-up",
@@ -203,22 +299,38 @@ def test_error_bars_are_of_the_mean(cells: list[Cell]) -> None:
 
 
 def test_cutting_levels_off_keeps_the_groups() -> None:
-    two = kuo2018.upper_levels(country(), 2)
+    two = runs.upper_levels(country(), 2)
     assert lists_from_counts(two.leaf_counts) == [sorted(part) for part in STATES]
     assert two.n_groups.tolist() == [10, 5]
-    assert kuo2018.upper_levels(country(), 3).hierarchy.n_levels == 3
+    assert runs.upper_levels(country(), 3).hierarchy.n_levels == 3
 
 
 def test_printed_figures_stand_only_beside_the_printed_setting() -> None:
     """Three levels share ε in the paper; a histogram of the root alone has all of it and compares
-    with nothing.
+    with nothing, and neither does housing that is made in another way.
     """
-    tables = {}
-    for name, counts in (("taxi", country()), ("Hawaiian", kuo2018.upper_levels(country(), 1))):
-        rows = kuo2018._bottom_up_table({name: counts}, SCALE)
-        tables[name] = {
-            (cell.row, cell.column): cell.paper for cell in rows if cell.row.startswith(name)
-        }
-    assert tables["taxi"]["taxi BU", "level 2"] == 772.8
-    assert tables["taxi"]["taxi H_c", "level 0"] == 10_547
-    assert set(tables["Hawaiian"].values()) == {None}
+    found = {}
+    for name, counts in (
+        ("taxi", country()),
+        ("Hawaiian", runs.upper_levels(country(), 1)),
+        ("housing", country()),
+    ):
+        rows = list(tables.bottom_up_table({name: counts}, SCALE))
+        found[name] = {(cell.row, cell.column): cell for cell in rows if cell.row.startswith(name)}
+    taxi = found["taxi"]
+    assert taxi["taxi BU", "level 2"].paper == 772.8
+    assert taxi["taxi H_c", "level 0"].paper == 10_547
+    assert taxi["taxi BU", "level 0"].remark == tables.ADDED_UP
+    half = taxi["taxi H_c, ε = ½ per level", "level 2"]
+    assert half.paper is None
+    assert "1,601.8" in half.remark
+    for name in ("Hawaiian", "housing"):
+        assert {cell.paper for cell in found[name].values()} == {None}
+    assert found["housing"]["housing BU", "level 2"].remark == "other data; the paper prints 24.9"
+
+
+def test_the_paper_bound_on_sizes_holds_wherever_its_figures_stand() -> None:
+    small = runs.Scale(runs=1, max_size=20, households=0, epsilons=(1.0,))
+    assert runs.max_size_of("taxi", country(), small) == 100_000
+    assert runs.max_size_of("Hawaiian", runs.upper_levels(country(), 1), small) == 100_000
+    assert runs.max_size_of("housing", country(), small) == 20

@@ -7,9 +7,10 @@ import pytest
 
 import tallytree as tt
 from tallytree.boxes.checks import check_charges
+from tallytree.boxes.draft import combine_measurements
+from tallytree.boxes.kernels.squared_parts import SquaredParts
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes.partitions import cut_deviations
-from tallytree.kernels.boxes.squared_parts import SquaredParts
+from tallytree.kernels.partitions import cut_deviations
 from tallytree.papers.rivals.partitions import best_number_of_parts, merge_noisy_bins
 from tallytree.privacy.sensitivity import deviation_score_sensitivity, squares_score_sensitivity
 from tests.reference.partitions import all_partitions, squares_cost
@@ -102,8 +103,8 @@ def test_structure_first_spends_a_quarter_a_quarter_and_a_half():
     # epsilon/4 divided by k - 1 choices, over twice the sensitivity 2F - 1
     rate = Fraction(1, 2) / (n_parts - 1) / (2 * (2 * boundaries["largest_count"] - 1))
     assert Fraction(boundaries["rate"]) == rate
-    # The bins that gave the number of parts are not used for the counts.
-    assert [one.query for one in made.noisy] == ["part"]
+    # The bins that gave the number of parts are kept, and not used for the counts.
+    assert [one.query for one in made.noisy if one.of_boxes] == ["part"]
 
 
 def test_structure_first_finds_steps_where_the_budget_is_large():
@@ -127,9 +128,10 @@ def test_counts_that_were_not_kept_are_charged_too():
         counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1
     )
     steps = made.manifest["privacy"]["steps"]
-    assert check_charges(made.estimates, made.manifest, made.noisy).passed
+    parts = [one for one in made.noisy if one.of_boxes]
+    assert check_charges(made.estimates, made.manifest, parts).passed
     steps.append(dict(steps[0]))
-    assert not check_charges(made.estimates, made.manifest, made.noisy).passed
+    assert not check_charges(made.estimates, made.manifest, parts).passed
 
 
 def test_values_of_one_column_are_binned():
@@ -212,3 +214,26 @@ def test_one_answer_about_two_boxes_that_overlap_is_not_believed():
     one = made.noisy[0]
     twice = replace(one, nodes=np.repeat(one.nodes, 2), values=np.repeat(one.values, 2))
     assert not check_charges(made.estimates, made.manifest, [twice, *made.noisy[1:]]).passed
+
+
+def test_noisy_bins_of_structure_first_are_kept_and_not_used(tmp_path):
+    """They chose the number of parts; counts of parts follow from the second half alone."""
+    counts = np.repeat([0, 90, 30], [5, 6, 5])
+    made = tt.spatial(counts=counts, mechanism="structure-first", epsilon=2, insecure_seed=4)
+    kept = {one.query: one for one in made.noisy}
+    assert list(kept) == ["bin, for the number of parts", "part"]
+    bins, parts = kept["bin, for the number of parts"], kept["part"]
+    assert bins.nodes.tolist() == list(range(16))
+    assert np.abs(bins.values - counts).max() < 60
+    assert not np.array_equal(bins.values, counts)
+    # A quarter of the budget, 1/2: variance 2p/(1 − p)², p = e^(−1/2).
+    assert bins.variance == pytest.approx(2 * np.exp(-0.5) / (1 - np.exp(-0.5)) ** 2)
+    values, variances = combine_measurements(made.estimates.tree.n_nodes, list(made.noisy))
+    assert values[parts.nodes] == pytest.approx(parts.values)
+    assert np.isfinite(variances).sum() == len(parts.nodes)
+    made.save(tmp_path / "out")
+    loaded = tt.load(tmp_path / "out")
+    assert loaded.verify()
+    again = {one.query: one for one in loaded.noisy}["bin, for the number of parts"]
+    assert again.values.tolist() == bins.values.tolist()
+    assert tt.re_estimate(tmp_path / "out").table().equals(made.table())

@@ -7,6 +7,7 @@ import pytest
 from tallytree.errors import StorageError
 from tallytree.options.maps import MethodOptions
 from tallytree.papers.cells import tables
+from tallytree.papers.slides import formulas
 from tallytree.papers.slides import reproduce as slides
 
 
@@ -55,6 +56,35 @@ def test_merged_bins_are_at_least_three_times_as_good_on_steps(cells):
                     name,
                     method,
                 )
+
+
+def test_every_noisy_figure_has_its_spread(cells):
+    for cell in cells:
+        exact = cell.column == "flat (exact)" or "noise of a bin" in cell.column
+        shares = cell.unit == "share of cells"
+        assert (cell.spread is None) == (exact or shares), cell
+
+
+def test_mean_squares_of_ranges_by_hand():
+    """Errors 1, −2, 4: of the ranges 1, −2, 4, −1, 2 and 3."""
+    expected = (1 + 4 + 16 + 1 + 4 + 9) / 6
+    assert formulas.mean_square_of_ranges(np.array([1, -2, 4])) == pytest.approx(expected)
+
+
+def test_a_flat_histogram_has_the_average_case_error_of_the_slides(cells):
+    (small,) = (cell for cell in cells if cell.row == "m = 16")
+    assert small.paper == pytest.approx((16 + 2) / 3 * 200)
+    assert abs(small.ours - small.paper) < 4 * small.spread
+
+
+def test_noise_at_the_rule_of_five_over_epsilon(cells):
+    """√2/ε over 5/ε is 28 % of a mean count; at a tenth of the rule ten times that."""
+    found = of(cells, "The rule of 5/ε", "25 steps up to 2,000 (synthetic)")
+    name = "25 steps up to 2,000 (synthetic)"
+    for share, expected in (("0.1", 2.828), ("1", 0.2828), ("3", 0.0943)):
+        noise = found[name, f"{share} times 5/ε: noise of a bin"]
+        assert noise == pytest.approx(expected, rel=0.01)
+    assert found[name, "0.1 times 5/ε: noisy-merge"] < 0.1
 
 
 def test_a_missing_folder_is_named(tmp_path):

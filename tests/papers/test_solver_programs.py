@@ -15,12 +15,12 @@ pytest.importorskip(
     "osqp", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the solver programs"
 )
 
-from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.papers.fioretto2021.cost_tables import CostTable, SplitProgram, solve_by_cost_tables
 from tallytree.papers.fioretto2021.counts_tree import relax_counts
 from tallytree.papers.fioretto2021.cumulative_tree import relax_cumulative
 from tallytree.papers.fioretto2021.joint_fit import make_whole
+from tallytree.papers.fioretto2021.kernels.allocation import allocate_over_tree
 from tallytree.papers.fioretto2021.solver_programs import (
     Program,
     _solve,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.privacy.budget import Budget, exact, noise_for, plain_number, split, split_equally
+from tallytree.privacy.budget import Budget, exact, noise_for, plain_number
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from tallytree.privacy.sensitivity import Sensitivity
 
@@ -72,26 +72,7 @@ def test_floats_keep_their_digits(value: float) -> None:
     assert float(exact(value, "epsilon")) == value
 
 
-def test_parts_add_up_to_the_whole() -> None:
-    budget = Budget("pure", Fraction(1))
-    parts = split(budget, [0.15, "0.25", 0.6])
-    assert [part.total for part in parts] == [Fraction(3, 20), Fraction(1, 4), Fraction(3, 5)]
-    assert sum(part.total for part in split_equally(Budget("zcdp", Fraction(1, 7)), 3)) == Fraction(
-        1, 7
-    )
-
-
-@pytest.mark.parametrize("shares", [[0.5, 0.4], [0.5, 0.6], [1 / 3, 1 / 3, 1 / 3]])
-def test_shares_that_do_not_add_up_are_refused(shares: list[float]) -> None:
-    with pytest.raises(RequestError, match="must add up to 1"):
-        split(Budget("pure", Fraction(1)), shares)
-
-
-def test_bad_shares_and_definitions_are_refused() -> None:
-    with pytest.raises(RequestError, match="share 2 must be greater than 0"):
-        split(Budget("pure", Fraction(1)), [1, 0])
-    with pytest.raises(RequestError, match="at least one share"):
-        split(Budget("pure", Fraction(1)), [])
+def test_bad_definitions_are_refused() -> None:
     with pytest.raises(RequestError, match="one of pure, zcdp, got 'renyi'"):
         Budget("renyi", Fraction(1))  # type: ignore[arg-type]
     with pytest.raises(RequestError, match="epsilon must be greater than 0"):

@@ -22,6 +22,7 @@ from tallytree.privacy.approximate import (
     record_delta,
     record_epsilon,
 )
+from tallytree.privacy.budget import stated_budget
 from tallytree.privacy.conversion import delta_from_rho, epsilon_from_rho, rho_from_epsilon
 from tallytree.privacy.discrete_profile import GaussianLoss, discrete_delta, gaussian_loss_of
 from tallytree.privacy.gaussian_profile import (
@@ -32,7 +33,6 @@ from tallytree.privacy.gaussian_profile import (
 from tallytree.privacy.lattice_profile import lattice_delta
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from tallytree.privacy.sensitivity import Sensitivity
-from tallytree.privacy.stated_budget import stated_budget
 from tests.reference import profiles
 
 THIRDS = (Fraction(1, 3),) * 3
@@ -280,6 +280,12 @@ def test_users_state_epsilon_and_delta() -> None:
     )
     with pytest.raises(RequestError, match="delta goes with epsilon"):
         stated_budget(None, 1, "zcdp", delta="1e-9")
+    with pytest.raises(RequestError, match=r"epsilon = 0.000000001 with .*Ask for more"):
+        stated_budget("1e-9", None, "pure", delta="1e-9")
+    with pytest.raises(
+        RequestError, match=r"epsilon = 10000000000 with delta = 0.1 .*Ask for less"
+    ):
+        stated_budget("1e10", None, "pure", delta="0.1")
 
 
 @pytest.mark.parametrize("x", [0.1, 3.0, 24.9, 25.0, 26.0, 60.0, 1e4])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
-from tallytree.kernels.stream_rows import square_root_weights, weighted_rows
 from tallytree.privacy.sensitivity import running_rows_sensitivity
+from tallytree.streams.kernels import square_root_weights, weighted_rows
 
 
 @pytest.mark.parametrize("n_steps", [1, 2, 5])

@@ -16,8 +16,9 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError
 from tallytree.kinds.table import KINDS
+from tallytree.releases.export.excel import write_excel
 from tallytree.releases.export.sdmx import STATUS_CODES, identifiers_of
-from tallytree.releases.export.sheet import Codes, Sheet
+from tallytree.releases.export.sheet import Codes, Column, Sheet
 from tallytree.releases.kind import No
 from tests.kinds.test_kinds import MAKERS
 
@@ -176,6 +177,47 @@ def test_excel_by_openpyxl(release: Any, sheet: Sheet, tmp_path: Path) -> None:
             cell.data_type == "f" for cell in row
         )  # a label that begins with = is no formula
     assert sheet.title in [row[0].value for row in book["about"].iter_rows()]
+
+
+def test_any_text_and_number_arrives_in_excel(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from openpyxl import load_workbook
+
+    monkeypatch.setattr("tallytree.releases.export.excel._ROWS_AT_ONCE", 3)
+    texts = [
+        "",
+        " a ",
+        '<b> & "c"',
+        "line\r\nbreak\t",
+        "=1+1",
+        "\x07",
+        None,
+        "\ud7ff\U0001f600",
+        "x" * 40_000,
+    ]
+    numbers = [0.1, -1e300, float("nan"), float("inf"), None, 5e-324, 1 / 3, -0.0, 2.0**70]
+    table = pa.table(
+        {
+            "key": range(9),
+            "=text": texts,
+            "word": pa.array(texts).dictionary_encode(),
+            "number": numbers,
+        }
+    )
+    roles = ("key", "label", "label", "value")
+    columns = tuple(Column(name, role, "") for name, role in zip(table.column_names, roles))
+    sheet = Sheet("counts", "", (), table, columns, {"key": Codes(list(range(9)), [""] * 9)})
+    write_excel(sheet, tmp_path / "a.xlsx")
+    head, *rows = load_workbook(tmp_path / "a.xlsx")["counts"].iter_rows()
+    assert [cell.value for cell in head] == table.column_names
+    assert {cell.data_type for row in (head, *rows) for cell in row} == {"s", "n"}
+    read = list(texts)
+    read[5], read[8] = "\N{REPLACEMENT CHARACTER}", "x" * 32_767
+    finite = [number if number is not None and np.isfinite(number) else None for number in numbers]
+    assert [[cell.value for cell in row] for row in rows] == [
+        list(row) for row in zip(range(9), read, read, finite, strict=True)
+    ]
 
 
 def test_parquet_by_arrow(release: Any, sheet: Sheet, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 estimation died.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from tallytree.errors import PaidNotFinishedError, RequestError, StorageError
 from tallytree.kinds.verbs import clean, resume
 from tallytree.ledger.accounts import create_account
 from tallytree.privacy.budget import Budget
+from tallytree.storage.sealing import OWN_CHECKSUM, sealed
 from tallytree.storage.work import Work, claim, left_over, reopen, work_folder
 from tests.fuzz.small import MADE
 
@@ -149,6 +151,37 @@ def test_a_note_that_was_changed_is_not_an_empty_one(tmp_path: Path) -> None:
         resume(tmp_path / "out")
     note.write_bytes(whole)
     assert sorted(note.parent.rglob("*")) == kept
+    assert resume(tmp_path / "out").verify()
+
+
+@pytest.mark.parametrize("other", ["missing", None, 7, "x", [], {}])
+def test_a_note_that_says_too_little_is_damaged_whatever_its_checksum(
+    other: Any, tmp_path: Path
+) -> None:
+    note = left_measured(tmp_path / "out", insecure_seed=1) / "note.json"
+    whole = note.read_bytes()
+    facts = {name: fact for name, fact in json.loads(whole).items() if name != OWN_CHECKSUM}
+    for name in facts.keys() - {"format_version"}:
+        if other != "missing" and (facts[name] == other or type(facts[name]) is type(other)):
+            continue
+        rest = {one: fact for one, fact in facts.items() if one != name}
+        note.write_text(sealed(rest if other == "missing" else rest | {name: other}))
+        with pytest.raises(PaidNotFinishedError, match=r"is missing, damaged or cannot be read"):
+            resume(tmp_path / "out")
+    note.write_bytes(whole)
+    assert resume(tmp_path / "out").verify()
+
+
+@pytest.mark.parametrize("place", ["folder", "link"])
+def test_a_lock_that_is_no_file_is_one_sentence(place: str, tmp_path: Path) -> None:
+    lock = left_measured(tmp_path / "out", insecure_seed=1) / "lock"
+    lock.unlink()
+    lock.mkdir() if place == "folder" else lock.symlink_to(tmp_path / "elsewhere")
+    for use in (resume, claim, clean):
+        with pytest.raises(StorageError, match="Cannot write to"):
+            use(tmp_path / "out")
+    assert not (tmp_path / "elsewhere").exists()
+    lock.rmdir() if place == "folder" else lock.unlink()
     assert resume(tmp_path / "out").verify()
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallytree.group_sizes.release.tables import path_array, regions_reader
 from tallytree.ingest.regions import regions_from_leaves
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.releases.region_tables import path_array, regions_reader
 from tallytree.spark.names import NamedOnDisk, regions_from_stream
 
 LABELS = st.text(alphabet="a/%é𝔸\0", min_size=0, max_size=2)

@@ -125,7 +125,13 @@ def test_a_release_that_was_set_aside_is_named_and_brought_back(tmp_path: Path) 
     target = tmp_path / "out"
     write(target)
     claimed = work.claim(target, overwrite=True)
-    claimed.write_note({"state": "measured"})
+    claimed.write_note(
+        {
+            **{"state": "paid", "request": "", "kind": "test", "key": "", "machine": ""},
+            **{"dataset": None, "receipt": None, "overwrite": True, "versions": {}},
+            **{"noisy": True, "intervals": 0},
+        }
+    )
     target.rename(claimed.path / work.REPLACED)
     claimed.leave()  # the run is dead
     with pytest.raises(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tallytree.errors import InputError
-from tallytree.kernels.stream_rows import square_root_weights
 from tallytree.privacy.budget import Budget
 from tallytree.strategies.noise_moments import fourth_cumulant
 from tallytree.streams.estimate import StreamEstimator, estimate_stream, follows, span_moments
+from tallytree.streams.kernels import square_root_weights
 from tallytree.streams.plan import plan_stream, rows_table
 from tests.reference import streams as reference
 

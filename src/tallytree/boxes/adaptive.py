@@ -11,10 +11,10 @@ import numpy as np
 
 from tallytree.boxes.draft import Draft, combine_measurements
 from tallytree.boxes.grids import check_nodes, grid_size, noisy_total
+from tallytree.boxes.kernels.divisions import roughness
 from tallytree.boxes.shares import geometric_shares
 from tallytree.boxes.smoothing import smooth_tree
 from tallytree.boxes.trees import LEVEL_RATIO, first_level, geometric_ratio, halvings
-from tallytree.kernels.trees.divisions import roughness
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.options.maps import MethodOptions
 

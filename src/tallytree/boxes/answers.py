@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from tallytree.boxes.estimates import MapEstimates
 from tallytree.boxes.intervals import BoxLaw
+from tallytree.boxes.kernels.trees import box_uncertainty
 from tallytree.boxes.nonuniformity import clustering, shared_along_borders, unknown_inside
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes.trees import box_uncertainty
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import Bins

@@ -156,7 +156,7 @@ def _within_budget(
     on_top = sum((Fraction(step["share"]) for step in unseen), Fraction(0))
     try:
         for one in measurements:
-            charges.charge(tree.low[one.nodes], tree.high[one.nodes], one.share)
+            charges.charge(*one.boxes(tree), one.share)
     except ValueError:
         return False
     return charges.most() + on_top <= 1

@@ -5,7 +5,7 @@ further.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Protocol
@@ -17,6 +17,9 @@ from tallytree.model.box_tree import BoxTree
 
 # The query whose values are those of clusters of cells, each cell with the sum of its cluster.
 CLUSTER = "cluster"
+# Noisy bins that chose a number of parts and nothing else: kept because they were paid for, and
+# left out of estimates; they are no boxes of the tree.
+FOR_PARTS = "bin, for the number of parts"
 
 
 class Descent(Protocol):
@@ -90,13 +93,27 @@ class Survey(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Noisy counts of some nodes, all with the same noise."""
+    """Noisy counts of some nodes, all with the same noise.
+
+    ``nodes`` of the query :data:`FOR_PARTS` are the numbers of bins along the line instead.
+    """
 
     query: str
     share: Fraction
     nodes: IntArray
     values: IntArray
     variance: float
+
+    @property
+    def of_boxes(self) -> bool:
+        """Whether the counts are of boxes of the tree."""
+        return self.query != FOR_PARTS
+
+    def boxes(self, tree: BoxTree) -> tuple[IntArray, IntArray]:
+        """First and one past last cell of what was counted, per dimension."""
+        if self.of_boxes:
+            return tree.low[self.nodes], tree.high[self.nodes]
+        return self.nodes[:, None], self.nodes[:, None] + 1
 
 
 @dataclass(eq=False)
@@ -252,8 +269,7 @@ class Draft:
         child_starts = np.concatenate([[1], 1 + np.cumsum(n_children[new_order])])
         tree = BoxTree(self.shape, low[new_order], high[new_order], child_starts)
         measured = [
-            Measurement(m.query, m.share, place[m.nodes], m.values, m.variance)
-            for m in self.measurements
+            replace(m, nodes=place[m.nodes]) if m.of_boxes else m for m in self.measurements
         ]
         return tree, measured, place
 
@@ -334,10 +350,11 @@ def combine_measurements(
     """One value and variance per node: the average of its measurements by inverse variance;
     infinite where there is none.
 
-    Sums of clusters are no measurements of single nodes and left out.
+    Sums of clusters are no measurements of single nodes and left out; so are bins that a method
+    measured for its number of parts alone.
     """
     weight, weighted = np.zeros(n_nodes), np.zeros(n_nodes)
-    for one in (one for one in measurements if one.query != CLUSTER):
+    for one in (one for one in measurements if one.of_boxes and one.query != CLUSTER):
         weight[one.nodes] += 1 / one.variance
         weighted[one.nodes] += one.values / one.variance
     with np.errstate(divide="ignore"):

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from tallytree.boxes.kernels.sparse import split_sparsely
 from tallytree.boxes.smoothing import smooth_tree
 from tallytree.kernels.trees.least_squares import (
     combined_from_below,
@@ -21,7 +22,6 @@ from tallytree.kernels.trees.nonnegative import (
     zero_subtrees,
 )
 from tallytree.kernels.trees.rounding import round_tree
-from tallytree.kernels.trees.sparse import split_sparsely
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
 from tallytree.model.box_tree import BoxTree, Numbers
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from tallytree.boxes.draft import Draft
+from tallytree.boxes.limits import MOST_NODES, SHARE_OF_TOTAL
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
 from tallytree.options.maps import MethodOptions
@@ -23,14 +24,6 @@ ALL = Fraction(1)
 C = 10.0
 C2 = 5.0
 SMALLEST_FIRST_GRID = 10
-# Share that a method spends on the number of points where that is not public.
-SHARE_OF_TOTAL = {
-    "uniform-grid": Fraction(1, 20),
-    "adaptive-grid": Fraction(1, 50),
-    "adaptive-tree": Fraction(1, 50),
-    "adaptive": Fraction(1, 50),
-}
-MOST_NODES = 1 << 25
 ADAPTIVE_GRID_ALPHA = Fraction(1, 2)
 
 

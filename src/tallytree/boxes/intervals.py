@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tallytree.kernels.boxes.moments import BoxNoise, box_moments
+from tallytree.boxes.kernels.moments import BoxNoise, box_moments
 from tallytree.kernels.range_moments import quartics
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.arrays import FloatArray, IntArray

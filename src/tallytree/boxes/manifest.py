@@ -8,13 +8,13 @@ from typing import Any
 from tallytree.boxes.measure import NoisyMap, Step
 from tallytree.boxes.methods import method_named
 from tallytree.model.confidential_grid import PublicGrid
+from tallytree.model.part import kept_rows
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
-from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
-from tallytree.storage.versions import library_versions
+from tallytree.version import library_versions
 
 KIND = "map"
 UNIFORMITY = (

@@ -22,10 +22,10 @@ import numpy as np
 from tallytree.boxes.adaptive import adapt
 from tallytree.boxes.draft import Draft, Measurement
 from tallytree.boxes.grids import noisy_total
+from tallytree.boxes.kernels.squared_parts import SquaredParts
 from tallytree.boxes.methods import grow, is_dense
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes.partitions import box_deviations, cut_deviations
-from tallytree.kernels.boxes.squared_parts import SquaredParts
+from tallytree.kernels.partitions import box_deviations, cut_deviations
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree, box_sums, paint
 from tallytree.model.confidential import Confidential, Fact

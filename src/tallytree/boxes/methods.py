@@ -10,6 +10,7 @@ from typing import Protocol, get_args
 from tallytree.boxes.adaptive import adaptive
 from tallytree.boxes.draft import Draft, Measurement
 from tallytree.boxes.grids import adaptive_grid, flat, hierarchical, uniform_grid
+from tallytree.boxes.limits import FEW_BINS, FEW_CELLS
 from tallytree.boxes.trees import adaptive_tree, kd_hybrid, kd_tree, quad_opt, quadtree
 from tallytree.errors import RequestError
 from tallytree.extensions import extension
@@ -87,12 +88,6 @@ def method_named(name: str) -> Method:
         return METHODS[name]
     method: Method = extension("boxes")[name]
     return method
-
-
-# Up to so many cells the flat method is best or close to it, whatever the data (qardaji2013 §5: up
-# to 4,096 in two dimensions where all cells are dense, some 45 in one; adaptive trees are ahead
-# earlier where they are not).
-FEW_CELLS, FEW_BINS = 1024, 64
 
 
 # From so many rows per bin, times ε, on, strategies that do not look at the counts of a line have

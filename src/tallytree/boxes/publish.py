@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tallytree.boxes.draft import Measurement, combine_measurements
 from tallytree.boxes.estimates import MapRule, estimate_map
+from tallytree.boxes.limits import MOST_CONTRIBUTIONS_WITH_DELTA
 from tallytree.boxes.manifest import planned_manifest, with_measurements
 from tallytree.boxes.measure import NoisyMap, measure_map
 from tallytree.boxes.methods import NAMES, method_named, refuse_unfit
@@ -30,10 +31,6 @@ from tallytree.releases.keeping import NOTHING_KEPT, Keeping, PaidNoise, paid_no
 from tallytree.releases.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.strategies.finishing import check_nonnegative
-
-# A cell is asked in at most as many steps as a tree is deep, far below a thousand; a unit of k
-# entities changes k answers each.
-MOST_CONTRIBUTIONS_WITH_DELTA = 1000
 
 
 def refuse_unproved(grid: ConfidentialGrid, budget: Budget, options: MethodOptions) -> None:

@@ -11,12 +11,12 @@ from tallytree.boxes.manifest import planned_manifest, published_way
 from tallytree.boxes.release import load_map
 from tallytree.boxes.tables import axes_of_folder
 from tallytree.model.confidential_grid import PublicGrid
+from tallytree.model.part import part_of
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.guarantee import budget_of, unit_from_json
 from tallytree.releases.checks import Check
 from tallytree.releases.rewriting import whole_numbers
-from tallytree.releases.rows import part_of
 from tallytree.storage.folder import Folder, Manifest
 
 # What a map may promise about counts below 0: none are left, by one of these rules, or nothing is

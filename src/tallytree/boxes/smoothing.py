@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.kernels.trees.divisions import divide, even_prior, fit_divisions
+from tallytree.boxes.kernels.divisions import divide, even_prior, fit_divisions
 from tallytree.kernels.trees.least_squares import (
     combined_from_below,
     tree_least_squares,
@@ -40,7 +40,7 @@ def smooth_tree(tree: BoxTree, values: FloatArray, variances: FloatArray) -> Smo
     divided between the first and the second half of its children, and so on down to single ones: a
     half's noisy count is its own children's sum and what the other half's leaves of the parent's,
     by inverse variance, as in least squares. Each depth has a mixture of its own (see
-    :mod:`tallytree.kernels.trees.divisions`), which begins from that of the depth above. On maps,
+    :mod:`tallytree.boxes.kernels.divisions`), which begins from that of the depth above. On maps,
     what neighbours lose together by that is given back to them (:func:`give_back`).
     """
     starts = tree.child_starts

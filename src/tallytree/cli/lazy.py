@@ -32,6 +32,11 @@ TASKS = {
             "Predict the error of a release from public facts alone, or find the ε that a target needs.",
         ),
         "release": ("release", "Release how many groups have each size, at every level."),
+        "table": (
+            "table",
+            "Release how many rows every region has by attributes: people by age and sex, jobs by "
+            "industry.",
+        ),
         "histogram": (
             "histogram",
             "Release a histogram of one column that answers any range, with error bars.",

@@ -33,7 +33,7 @@ def reproduce(
 
     Example: tallytree reproduce kuo2018 --quick --json kuo2018.json
     """
-    from tallytree.papers.cells import tables, write_cells
+    from tallytree.papers.cells import COLUMNS, shown, tables, write_cells
     from tallytree.papers.plots import write_plots
 
     data, quick = None if how.data is None else Path(how.data), how.quick
@@ -47,22 +47,12 @@ def reproduce(
         "data": "built-in, synthetic" if data is None else str(data),
         "noise": getattr(module, "SEEDS", "insecure seeds 0, 1, 2, …, one per run"),
     }
-    say("; ".join(f"{name}: {value}" for name, value in settings.items()))
+    # With the tables, so that a file that they are sent to says how they came about.
+    print_table("settings", ["setting", "value"], list(settings.items()))
     for name, rows in tables(cells).items():
-        print_table(
-            name,
-            ["table", "row", "column", "paper", "ours", "±", "unit"],
-            [
-                [c.table, c.row, c.column, *map(_shown, (c.paper, c.ours, c.spread)), c.unit]
-                for c in rows
-            ],
-        )
+        print_table(name, COLUMNS, [shown(cell) for cell in rows])
     if how.json is not None:
         write_cells(cells, Path(how.json), settings)
         say(f"Wrote {len(cells)} cells to {how.json}")
     if how.plots is not None:
         say(f"Wrote {len(write_plots(cells, Path(how.plots)))} plots to {how.plots}")
-
-
-def _shown(value: float | None) -> object:
-    return "–" if value is None else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tallytree.degree_sequences.release import PlannedQuery, PublicSizes, degrees_manifest
+from tallytree.model.part import part_of
 from tallytree.privacy.accounting import measurements, record_from_json
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.guarantee import budget_of, unit_from_json
@@ -16,7 +17,6 @@ from tallytree.privacy.sensitivity import (
 from tallytree.releases.checks import Check
 from tallytree.releases.privacy_checks import Leaves, check_privacy
 from tallytree.releases.rewriting import check_written
-from tallytree.releases.rows import part_of
 from tallytree.storage.folder import Folder, Manifest
 
 

@@ -8,8 +8,8 @@ from typing import get_args
 
 import numpy as np
 
+from tallytree.degree_sequences.kernels import nearest_graphical
 from tallytree.errors import RequestError
-from tallytree.kernels.graphical import nearest_graphical
 from tallytree.kernels.isotonic import isotonic_l2
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.options.choices import DegreeMethod

@@ -11,11 +11,11 @@ from tallytree.degree_sequences.publish import estimate_degrees
 from tallytree.degree_sequences.release import DegreeSequence, load_degrees
 from tallytree.degree_sequences.report import degrees_page
 from tallytree.degree_sequences.sheet import degrees_sheet
+from tallytree.model.part import part_of
 from tallytree.options.choices import PublicDegrees
 from tallytree.options.degrees import DegreesOptions
 from tallytree.releases.kind import Kind, No
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.rows import part_of
 
 
 def evaluate(

@@ -36,9 +36,8 @@ from tallytree.options.degrees import DegreesOptions
 from tallytree.options.groups import Saving, rows_to_read
 from tallytree.options.spelled import spelled
 from tallytree.privacy.accounting import noise_from_json
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, refuse_many_changes
 from tallytree.privacy.noise import Noise
-from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.releases.keeping import Keeping, Target, paid_noise, released
 from tallytree.releases.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest

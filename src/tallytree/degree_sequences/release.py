@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.degree_sequences.estimate import check_method, publishable_degrees
+from tallytree.degree_sequences.kernels import is_graphical
 from tallytree.errors import RequestError
-from tallytree.kernels.graphical import is_graphical
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.notebook import html_table
-from tallytree.model.part import Part
+from tallytree.model.part import Part, kept_rows
 from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
@@ -27,9 +27,8 @@ from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.releases.checks import Check, Verification
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
-from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Folder, Manifest
-from tallytree.storage.versions import library_versions
+from tallytree.version import library_versions
 
 KIND = "degrees"
 

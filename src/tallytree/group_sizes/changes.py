@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tallytree.group_sizes.compare import Comparison
+from tallytree.releases.comparison import Comparison
 from tallytree.releases.report.html import page
 
 # Rows that a page holds; the clearest changes first, the others are in the table that goes with it.

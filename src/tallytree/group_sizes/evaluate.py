@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import RequestError
+from tallytree.group_sizes.kernels.distance import earth_movers_distance, l1_distance, l2_squared
 from tallytree.group_sizes.plan.error_formulas import omniscient_error
 from tallytree.group_sizes.release.people import PeopleCounts
 from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.release.tables import as_released
-from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_squared
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.attributes import Attributes
 from tallytree.model.classes import SizesUpTo

@@ -16,10 +16,10 @@ from tallytree.releases.questions import Question, Reply
 
 if TYPE_CHECKING:
     from tallytree.group_sizes.accuracy import Prediction
-    from tallytree.group_sizes.compare import Comparison
     from tallytree.group_sizes.evaluate import Evaluation
     from tallytree.model.notebook import Picture
     from tallytree.releases.checks import Check
+    from tallytree.releases.comparison import Comparison
     from tallytree.releases.export.geographic import Features
     from tallytree.releases.export.sheet import Sheet
     from tallytree.storage.folder import Folder

@@ -18,12 +18,12 @@ from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.classes import SizeNames, SizesUpTo, classes_from
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.part import kept_rows, part_of
 from tallytree.model.people import NO_PEOPLE, People
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json, unit_from_json
-from tallytree.releases.rows import kept_rows, part_of
 from tallytree.storage.folder import Manifest
-from tallytree.storage.versions import library_versions
+from tallytree.version import library_versions
 
 KIND = "group-sizes"
 FIXED_REGIONS = "which regions there are"

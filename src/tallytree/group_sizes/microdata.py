@@ -23,11 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tallytree.group_sizes.release.release import Release
-from tallytree.group_sizes.release.tables import NAME, attribute_columns, path_array, sized_columns
+from tallytree.group_sizes.release.tables import sized_columns
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import names_beside
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.releases.export.files import writing
+from tallytree.releases.region_tables import NAME, attribute_columns, path_array
 
 GROUPS_FILE, ENTITIES_FILE, FACTS_FILE = (
     "synthetic_groups.parquet",

@@ -23,17 +23,14 @@ from tallytree.group_sizes.measure.people import measure_people
 from tallytree.group_sizes.measure.views import altered_by_bounds
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Mechanism, Settled
 from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.noisy import NoisyCounts
 from tallytree.group_sizes.plan.memory import cells_per_level, check_memory
 from tallytree.group_sizes.plan.plan import Plan, plan_release
 from tallytree.group_sizes.reconcile.people import counted_people, whole_people
 from tallytree.group_sizes.release.noisy_tables import measured_tables, noisy_from_table
 from tallytree.group_sizes.release.people import people_counts
 from tallytree.group_sizes.release.release import Release, load_release, with_margins
-from tallytree.group_sizes.release.tables import (
-    cell_groups_from_table,
-    regions_of_folder,
-    regions_reader,
-)
+from tallytree.group_sizes.release.tables import cell_groups_from_table, regions_of_folder
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
@@ -45,7 +42,6 @@ from tallytree.model.people import People
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.groups import Saving
 from tallytree.options.spelled import spelled
-from tallytree.privacy.noisy import NoisyCounts
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.keeping import (
     Keeping,
@@ -57,6 +53,7 @@ from tallytree.releases.keeping import (
 )
 from tallytree.releases.progress import Progress, by_work, silent
 from tallytree.releases.published import NO_MEASUREMENTS
+from tallytree.releases.region_tables import regions_reader
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.memory import give_back
 from tallytree.storage.parts import Parts

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.errors import RequestError
 from tallytree.group_sizes.evaluate import Evaluation
 from tallytree.group_sizes.intervals.zero_cells import REACHES
 from tallytree.group_sizes.release.region import one_size
@@ -16,9 +15,8 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.options.asking import PageOptions
 from tallytree.releases.report.facts import USE, common_facts, levels_paid, named
 from tallytree.releases.report.html import MOST_BYTES, framed, packed
+from tallytree.releases.report.outlined import outlines_of, with_names
 from tallytree.releases.report.words import counted, group_names, level_words, plural
-from tallytree.shapes.drawing import draw_outlines
-from tallytree.shapes.matching import read_shaped_level
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
 
@@ -52,8 +50,8 @@ def group_sizes_payload(
         }
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
-    outlines = _outlines(release, look, n_regions)
-    regions["labels"] = _with_names(regions["labels"], outlines)
+    outlines = outlines_of(hierarchy, look, n_regions)
+    regions["labels"] = with_names(regions["labels"], outlines)
     protected = release.manifest["privacy"]["unit"]["group"]
     entities = plural(release.manifest)
     group, groups = group_names(look.group_name or protected)
@@ -140,35 +138,6 @@ def _by_attributes(release: Release, n_regions: int) -> dict[str, Any]:
 def _spans(classes: SizeClasses) -> list[list[int | None]]:
     """First and last size of every class; None for a last one without an end."""
     return [[low, None if high == OPEN else high] for low, high in zip(classes.lows, classes.highs)]
-
-
-def _with_names(labels: list[str], outlines: dict[str, Any]) -> list[str]:
-    """Labels, with the names that outlines give to codes before them: ``Mohave (04015)``."""
-    if not outlines:
-        return labels
-    drawn = outlines["outlines"]
-    for region, name in zip(drawn["members"], drawn.pop("names")):
-        labels[region] = labels[region] if name == labels[region] else f"{name} ({labels[region]})"
-    return labels
-
-
-def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, Any]:
-    """The outlines of one level, on a grid of whole numbers, where a file of them was named."""
-    if look.shapes is None:
-        return {}
-    found = read_shaped_level(look, release.hierarchy)
-    if found.regions[-1] >= n_regions:
-        raise RequestError(
-            "The level of the outlines does not fit into this page; name outlines of a level above "
-            "it."
-        )
-    return {
-        "outlines": {
-            **draw_outlines(found).to_json(),
-            "members": found.regions.tolist(),
-            "names": list(found.names),
-        }
-    }
 
 
 def _runs(counts: CountsBySize, n_regions: int) -> list[list[int]]:

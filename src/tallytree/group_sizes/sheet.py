@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +10,12 @@ import pyarrow as pa
 from tallytree.errors import RequestError
 from tallytree.group_sizes.release.people import PeopleCounts
 from tallytree.group_sizes.release.release import Release
-from tallytree.group_sizes.release.tables import path_array, sized_columns
+from tallytree.group_sizes.release.tables import sized_columns
 from tallytree.model.arrays import IntArray
-from tallytree.model.attributes import names_beside
 from tallytree.model.classes import SizeClasses, SizeNames
-from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.lattice import Lattice
+from tallytree.releases.export.files import decoded_type
 from tallytree.releases.export.geographic import Features
+from tallytree.releases.export.placed import LEVEL, labels_by_level, level_names_of, placed
 from tallytree.releases.export.sheet import (
     Codes,
     Column,
@@ -26,13 +23,11 @@ from tallytree.releases.export.sheet import (
     about_release,
     with_errors,
 )
+from tallytree.releases.region_tables import path_array
 from tallytree.shapes.matching import ShapedLevel
 
 # A table with a column per size is for people who draw; beyond this many columns it serves nobody.
 MOST_SIZES = 200
-
-LEVEL = "level"
-_COLUMNS = (LEVEL, *["region", "size", "class", "count", "std_error", "low", "high", "reliability"])
 
 
 def group_sizes_sheet(release: Release) -> Sheet:
@@ -44,7 +39,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
     ``all``.
     """
     hierarchy, counts = release.hierarchy, release.all_counts
-    rows, columns, codes = _placed(
+    rows, columns, codes = placed(
         release.lattice, *np.divmod(counts.region_of_run(), release.lattice.n_slots)
     )
     classes = release.size_names
@@ -102,7 +97,7 @@ def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
     group sizes.
     """
     region, slot = np.nonzero(counted.slots)
-    rows, columns, codes = _placed(counted.lattice, region, slot, counted.people.classes.names)
+    rows, columns, codes = placed(counted.lattice, region, slot, counted.people.classes.names)
     rows["count"] = pa.array(counted.slots[region, slot])
     columns.append(Column("count", "value", "entities of that class"))
     title = (
@@ -110,43 +105,6 @@ def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
     )
     about = (*about_release(release), "Classes that a region has no row for have a count of 0.")
     return Sheet("people", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,))
-
-
-def _placed(
-    lattice: Lattice, region: IntArray, slot: IntArray, classes: Sequence[str] = ()
-) -> tuple[dict[str, Any], list[Column], dict[str, Codes]]:
-    """The columns that say where rows lie, and what these may hold: level, one per level, region,
-    one per attribute.
-
-    ``slot`` says which values each row is about; attributes named in ``classes`` are of entities,
-    all others of groups.
-    """
-    hierarchy, attributes = lattice.hierarchy, lattice.attributes
-    rows: dict[str, Any] = {LEVEL: _level_names(hierarchy).take(pa.array(region))}
-    columns = [Column(LEVEL, "label", "name of the region's level")]
-    for level, (name, labels) in enumerate(labels_by_level(hierarchy, attributes.names).items()):
-        rows[name] = labels.take(pa.array(region))
-        columns.append(
-            Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is")
-        )
-    paths = path_array(hierarchy).cast(pa.string())
-    rows["region"] = pa.DictionaryArray.from_arrays(pa.array(region.astype(np.int32)), paths)
-    columns.append(Column("region", "key", "path of the region from the root"))
-    codes = {"region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent)}
-    for name, values, place in zip(attributes.names, attributes.values, lattice.slot_values(slot)):
-        known = [_all_of(values), *values]
-        rows[name] = pa.DictionaryArray.from_arrays(
-            pa.array((place + 1).astype(np.int32)), pa.array(known)
-        )
-        whose = "entities" if name in classes else "groups"
-        columns.append(Column(name, "key", f"{name} of the {whose}, or {known[0]}"))
-        codes[name] = Codes(known, known, np.minimum(np.arange(len(known)), 1) - 1)
-    return rows, columns, codes
-
-
-def _all_of(values: Sequence[str]) -> str:
-    """What stands for all values of an attribute."""
-    return "all" if "all" not in values else "all values"
 
 
 def _regions(release: Release) -> pa.Table:
@@ -158,47 +116,10 @@ def _regions(release: Release) -> pa.Table:
         {
             "region": paths,
             "parent": paths.take(above),
-            LEVEL: _level_names(hierarchy).cast(pa.string()),
+            LEVEL: level_names_of(hierarchy).cast(pa.string()),
             "label": pa.array(hierarchy.labels, pa.string()),
             "groups": release.n_groups,
         }
-    )
-
-
-def labels_by_level(
-    hierarchy: Hierarchy, names: Sequence[str] = ()
-) -> dict[str, pa.DictionaryArray]:
-    """Per level, by the name of its column, the label that each region has there; null for regions
-    above it.
-
-    ``names`` are those of further columns.
-    """
-    found = {}
-    columns = names_beside(hierarchy.level_names, (*_COLUMNS, *names))
-    for level, (own_name, name) in enumerate(zip(hierarchy.level_names, columns, strict=True)):
-        if name != own_name:
-            warnings.warn(
-                f"The level {own_name!r} is in the column {name!r}, since {own_name!r} is a column "
-                "of every table.",
-                UserWarning,
-                stacklevel=2,
-            )
-        here = hierarchy.level_slice(level)
-        place = np.full(hierarchy.n_regions, -1, dtype=np.int64)
-        place[here] = np.arange(here.stop - here.start)
-        for below in range(level + 1, hierarchy.n_levels):
-            own = hierarchy.level_slice(below)
-            place[own] = place[hierarchy.parent[own]]
-        codes = pa.array(place.astype(np.int32), mask=place < 0)
-        found[name] = pa.DictionaryArray.from_arrays(
-            codes, pa.array(hierarchy.labels[here], pa.string())
-        )
-    return found
-
-
-def _level_names(hierarchy: Hierarchy) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(
-        pa.array(hierarchy.level_of.astype(np.int32)), pa.array(hierarchy.level_names, pa.string())
     )
 
 
@@ -229,10 +150,6 @@ def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Feat
         values[size, of_run[kept]] = np.array(sheet.table[name].to_pylist(), dtype=object)[kept]
         for place, number in enumerate(sheet.codes["size"].labels):
             columns[f"{name}_{number}"] = pa.array(
-                values[place].tolist(), _plain_type(sheet.table[name].type)
+                values[place].tolist(), decoded_type(sheet.table[name].type)
             )
     return Features(pa.table(columns), shaped.polygons, sheet.about)
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind

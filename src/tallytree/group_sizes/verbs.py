@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.compare import Comparison, PublishedTable, compare_group_sizes
+from tallytree.group_sizes.compare import PublishedTable, compare_group_sizes
 from tallytree.group_sizes.evaluate import Evaluation
 from tallytree.group_sizes.evaluate import evaluate as evaluate_group_sizes
 from tallytree.group_sizes.intervals.answers import answer, people_intervals
@@ -23,13 +23,14 @@ from tallytree.group_sizes.sheet import group_sizes_sheet, region_features
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_on_all_levels
+from tallytree.model.part import part_of
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
+from tallytree.releases.comparison import Comparison
 from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.sheet import Sheet
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.questions import Question, Reply
-from tallytree.releases.rows import part_of
 from tallytree.shapes.matching import read_shaped_level
 
 

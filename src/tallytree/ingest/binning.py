@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from tallytree.errors import InputError, RequestError
+from tallytree.errors import InputError
 from tallytree.ingest.values import BinnedValues
 from tallytree.model.arrays import IntArray
 from tallytree.model.bins import Bins
@@ -22,14 +22,6 @@ NOTES: dict[Outside, str] = {
 def note_of(outside: Outside, bins: Bins) -> str:
     """What is done to values outside the bins, for the manifest."""
     return NOTES["drop" if bins.categories is not None and outside == "clip" else outside]
-
-
-def check_outside(outside: str) -> Outside:
-    """The policy for values outside the bins, if there is such a policy."""
-    for known in get_args(Outside):
-        if outside == known:
-            return known
-    raise RequestError(f"outside is one of {', '.join(get_args(Outside))}; got {outside!r}.")
 
 
 def count_values(

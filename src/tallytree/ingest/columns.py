@@ -84,6 +84,19 @@ def require_columns(
             raise InputError(
                 f"{source} has no column {column!r}; its columns are {shown or 'none'}.{hint}"
             )
+    _refuse_alike(wanted, source)
+
+
+def _refuse_alike(columns: Sequence[str], source: str) -> None:
+    """Refuse two columns whose names many databases, ours too, take for one."""
+    first: dict[str, str] = {}
+    for column in columns:
+        other = first.setdefault(column.lower(), column)
+        if other != column:
+            raise InputError(
+                f"The columns {other!r} and {column!r} of {source} differ by capital letters "
+                "alone, which databases do not tell apart; rename one of them."
+            )
 
 
 def identifier(table: Any, column: str, source: str) -> Any:

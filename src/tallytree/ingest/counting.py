@@ -247,7 +247,7 @@ def open_inputs(
     hierarchy = (
         None
         if inputs.hierarchy is None
-        else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
+        else open_hierarchy(session, inputs.hierarchy, shape.levels[0])
     )
     totals = (
         None
@@ -288,7 +288,8 @@ def open_inputs(
     return Opened(source, groups, hierarchy, part=inputs.where), with_groups(rows, groups, shape)
 
 
-def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTable:
+def open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTable:
+    """A separate table of regions, checked and in order; ``region`` is the column that names them."""
     source = open_source(session, hierarchy, Wanted())
     column = region if region in source.columns else source.columns[0]
     labels = {

@@ -128,43 +128,11 @@ def row_shape(options: ReadOptions, sizes: tuple[tuple[str, int], ...], people: 
         raise RequestError(
             f"Column {sorted(repeated)[0]!r} is given twice; each column has one meaning."
         )
-    if sizes and any(column is not None for column in (group, size, count, quantity)):
-        raise RequestError(
-            "sizes= says what the rows are: regions. Leave out group=, size=, count= and quantity=."
-        )
-    if size is None and group is None and not sizes:
-        raise RequestError(
-            "Say what a row is: group= (--group) names the column of each entity's group, size= "
-            "(--size) the column with the "
-            "size of the group that a row stands for, sizes= (--sizes) the columns of a wide table."
-        )
-    if size is not None and quantity is not None:
-        raise RequestError(
-            "size= (rows are groups) and quantity= (rows are entities) exclude each other; give "
-            "one."
-        )
-    if count is not None and size is None:
-        raise RequestError("count= needs size=: with both, a row says how many groups have a size.")
-    if count is not None and group is not None:
-        raise RequestError(
-            "count= (a row stands for several groups) and group= (it stands for one) exclude each "
-            "other."
-        )
+    _check_rows(options, wide=bool(sizes))
     whole_groups = unit == GROUP
     _check_people(people, rows_are_entities=size is None and not sizes and quantity is None)
-    if whole_groups and people and (contributions is None or contributions < 2):
-        raise RequestError(
-            "people= with unit='group' needs contributions=, a public bound of at least 2 on the "
-            "rows that count of one group: "
-            "the noise follows from it. Choose it without looking at the data; further rows are "
-            "left out."
-        )
-    if whole_groups and contributions is not None and not people:
-        raise RequestError(
-            "contributions= goes with a unit column; unit='group' protects a group with all its "
-            "rows. A column of that name is "
-            "given as unit='column:group'."
-        )
+    if whole_groups:
+        _check_bound(contributions, people)
     protected, bound = checked_unit(
         "group" if whole_groups and people else ENTITY if whole_groups else unit, contributions
     )
@@ -192,6 +160,52 @@ def row_shape(options: ReadOptions, sizes: tuple[tuple[str, int], ...], people: 
         people,
         _closed(options, names),
     )
+
+
+def _check_rows(options: ReadOptions, *, wide: bool) -> None:
+    """Refuse columns that do not go together; ``wide`` says that rows are regions."""
+    group, size, count, quantity = options.group, options.size, options.count, options.quantity
+    if wide and any(column is not None for column in (group, size, count, quantity)):
+        raise RequestError(
+            "sizes= says what the rows are: regions. Leave out group=, size=, count= and quantity=."
+        )
+    if size is None and group is None and not wide:
+        raise RequestError(
+            "Say what a row is: group= (--group) names the column of each entity's group, size= "
+            "(--size) the column with the "
+            "size of the group that a row stands for, sizes= (--sizes) the columns of a wide table."
+        )
+    if size is not None and quantity is not None:
+        raise RequestError(
+            "size= (rows are groups) and quantity= (rows are entities) exclude each other; give "
+            "one."
+        )
+    if count is not None and size is None:
+        raise RequestError("count= needs size=: with both, a row says how many groups have a size.")
+    if count is not None and group is not None:
+        raise RequestError(
+            "count= (a row stands for several groups) and group= (it stands for one) exclude each "
+            "other."
+        )
+
+
+def _check_bound(contributions: int | None, people: People) -> None:
+    """Refuse what does not go with a protected group: where its entities are counted by class their
+    number is bounded, elsewhere not.
+    """
+    if people and (contributions is None or contributions < 2):
+        raise RequestError(
+            "people= with unit='group' needs contributions=, a public bound of at least 2 on the "
+            "rows that count of one group: "
+            "the noise follows from it. Choose it without looking at the data; further rows are "
+            "left out."
+        )
+    if contributions is not None and not people:
+        raise RequestError(
+            "contributions= goes with a unit column; unit='group' protects a group with all its "
+            "rows. A column of that name is "
+            "given as unit='column:group'."
+        )
 
 
 def _closed(options: ReadOptions, attributes: Sequence[str]) -> tuple[str, ...]:

@@ -45,8 +45,14 @@ class Kernel:
 
     @cached_property
     def compiled(self) -> Callable[..., Any]:
-        """What Python calls."""
-        return _numba().njit(cache=True, **FLAGS)(self.function)
+        """What Python calls; it takes the kernel's place in its module, so that the next call goes
+        there straight.
+        """
+        compiled = _numba().njit(cache=True, **FLAGS)(self.function)
+        module = self.function.__globals__
+        if module.get(self.function.__name__) is self:
+            module[self.function.__name__] = compiled
+        return compiled
 
     @cached_property
     def part(self) -> Any:
@@ -211,7 +217,15 @@ def collect_in_chunks(
     soon = perf_counter() + _SOON
     while len(results) < len(chunks) and perf_counter() < soon:
         results.append(work(*chunks[len(results)]))
-    return results + _in_threads(work, chunks[len(results) :])
+    rest = chunks[len(results) :]
+    return results + _in_threads(work, rest) if rest else results
+
+
+def sums_over_chunks(work: Callable[[int, int], Sequence[float]], n_items: int) -> list[float]:
+    """Several sums at once, each over what :func:`collect_in_chunks` makes of the chunks, in their
+    order.
+    """
+    return [float(sum(parts)) for parts in zip(*collect_in_chunks(work, n_items))]
 
 
 def _in_threads(work: Callable[[int, int], Result], chunks: list[tuple[int, int]]) -> list[Result]:

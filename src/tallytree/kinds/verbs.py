@@ -31,8 +31,8 @@ from tallytree.releases.progress import Progress, silent
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
 from tallytree.storage.folder import CARD, CARD_TEXT, CARD_YAML, MANIFEST, Folder
-from tallytree.storage.versions import library_versions
 from tallytree.storage.work import ANSWERS, MEASURED, Work, reopen, reopen_any
+from tallytree.version import library_versions
 
 if TYPE_CHECKING:
     from tallytree.boxes.release import SpatialRelease
@@ -346,7 +346,8 @@ def _resumed(work: Work, ledger: str | None) -> Any:
             f"Nothing was paid or measured for {work.target}. Run the command again."
         )
     payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
-    if work.is_in_place() or is_released(payment, work.target):
+    # A stream that goes on is released under its key already, up to the step that it leaves.
+    if work.is_in_place() or ("left" not in note and is_released(payment, work.target)):
         made = load(work.target)
         if payment is not None:
             report_release(payment, work.target)

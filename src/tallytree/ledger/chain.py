@@ -62,8 +62,9 @@ class Entry:
     unit
         What one unit of privacy is. ``reserve``: the unit that the release protects, by its name.
     key
-        Idempotency key of a reservation, of its measurement and of its completion. ``advance``: the
-        step that is left, a space, and the key; so no step is left twice.
+        Idempotency key of a reservation, of its measurement and of its completion. ``advance``, and
+        the measurement of what follows: the step that is left, a space, and the key; so no step is
+        left twice.
     part_of, part
         A reservation that touches only the part ``part`` of the data along the public column
         ``part_of``.

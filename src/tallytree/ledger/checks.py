@@ -166,7 +166,7 @@ def _step(replay: _Replay, entry: Entry) -> tuple[Fraction, list[str]]:
             return _charge_of(replay, entry), complaints
         case "measured":
             if (
-                entry.key not in known["reserve"]
+                entry.key not in known["reserve"] | known["advance"]
                 or entry.key in known["measured"] | known["complete"]
             ):
                 complaints.append("it measures for no reservation, or for one that was measured")

@@ -104,7 +104,10 @@ TRUE, FALSE = ("1", "t", "true", "y", "yes", "on"), ("0", "f", "false", "n", "no
 DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y%m%d")
 
 
-def values_of(label: str) -> frozenset[Fraction | date | bool]:
+Value = Fraction | float | date | bool
+
+
+def values_of(label: str) -> frozenset[Value]:
     """What a label may be where its column is read as numbers, dates or truth values.
 
     A column of ``1`` is read as text in one file and as integers in another, so a row that is in
@@ -118,9 +121,10 @@ def values_of(label: str) -> frozenset[Fraction | date | bool]:
     0
     """
     text = _folded(label)
-    found: set[Fraction | date | bool] = {text in TRUE} if text in TRUE + FALSE else set()
+    found: set[Value] = {text in TRUE} if text in TRUE + FALSE else set()
     if len(text) <= MOST_DIGITS and NUMBER.fullmatch(text):
-        found.add(Fraction(text))
+        # Columns of floating point hold the nearest double.
+        found |= {Fraction(text), float(text)}
     # The day alone: a column of times may be read as one of days.
     words = label.strip().replace("T", " ").split()
     for day in words[:1]:
@@ -134,7 +138,7 @@ def values_of(label: str) -> frozenset[Fraction | date | bool]:
 
 def _refuse_one_value(labels: Sequence[str]) -> None:
     """Refuse labels that are one value where the column is read with another type."""
-    first: dict[Fraction | date | bool, str] = {}
+    first: dict[Value, str] = {}
     for label in labels:
         for value in values_of(label):
             other = first.setdefault(value, label)

@@ -23,9 +23,8 @@ from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
-from tallytree.privacy.budget import Exact, noise_for
+from tallytree.privacy.budget import Exact, noise_for, stated_budget
 from tallytree.privacy.sensitivity import histogram_sensitivity
-from tallytree.privacy.stated_budget import stated_budget
 from tallytree.releases.metrics import HEAD, QueryErrors
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.query_evaluation import error_rows

@@ -16,6 +16,7 @@ from tallytree.maps.picture import plot_map
 from tallytree.maps.report import map_page
 from tallytree.maps.sheet import box_features, map_sheet
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.part import part_of
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.maps import GridOptions
 from tallytree.options.text import value_range
@@ -23,7 +24,6 @@ from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.sheet import Sheet
 from tallytree.releases.kind import Kind
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.rows import part_of
 
 
 def evaluate(

@@ -28,7 +28,8 @@ MOST_GROUPS = 3_037_000_499
 MOST_LISTED = 2**26
 """Largest groups of one level whose sizes are listed one by one: half a GiB."""
 
-_MOST_IN_ALL = 2**52
+MOST_IN_ALL = 2**52
+"""Entities of all cells together, where each is bounded by the same number."""
 
 
 def saturated(counts: IntArray) -> IntArray:
@@ -42,7 +43,7 @@ def saturated(counts: IntArray) -> IntArray:
     >>> saturated(np.array([7, 2**62])).tolist() == [7, 2**40]
     True
     """
-    most = min(MOST_ENTITIES, _MOST_IN_ALL // max(counts.size, 1))
+    most = min(MOST_ENTITIES, MOST_IN_ALL // max(counts.size, 1))
     return np.minimum(counts, most) if counts.max(initial=0) > most else counts
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tallytree.errors import RequestError
 
@@ -45,3 +47,16 @@ def part_from(where: object, option: str = "where") -> Part | None:
             f"{option} is {where!r}; write it as COLUMN=VALUE, such as state=Georgia."
         )
     return Part(column, value)
+
+
+def kept_rows(part: Part | None) -> dict[str, Any]:
+    """The filter that the data were read with, as manifests name it; nothing where all rows were
+    read.
+    """
+    return {} if part is None else {"where": part.to_json()}
+
+
+def part_of(manifest: Mapping[str, Any]) -> Part | None:
+    """The rows of its source that a release was made from; None for all of them."""
+    where = manifest.get("where")
+    return None if where is None else Part(str(where["column"]), str(where["value"]))

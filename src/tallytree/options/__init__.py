@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tallytree.options.maps import MapOptions, MethodOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
+    from tallytree.options.tables import TableOptions
 
 __all__ = [
     "DegreesOptions",
@@ -27,6 +28,7 @@ __all__ = [
     "ReadOptions",
     "ReleaseOptions",
     "StreamOptions",
+    "TableOptions",
     "option",
 ]
 
@@ -39,6 +41,7 @@ _HOMES = {
     "ReadOptions": "reading",
     "ReleaseOptions": "group_sizes",
     "StreamOptions": "stream",
+    "TableOptions": "tables",
     "option": "base",
 }
 

@@ -33,6 +33,9 @@ class QueryOptions(Printing, panel=QUESTION):
         Path of the region, or several, which are added up; the root when left out.
     where
         Values of attributes of groups that are asked about; all groups when left out.
+    by
+        Of a table: attributes, for each of whose values, or combinations of them, there is an
+        answer.
     between, share
         How many groups have a size from low to high; answers as shares of all groups.
     size, at_least, largest, quantile, mean, total
@@ -61,6 +64,12 @@ class QueryOptions(Printing, panel=QUESTION):
     )
     size: int | None = option(None, help="How many groups have exactly this size?")
     at_least: int | None = option(None, help="How many groups have at least this size?")
+    by: Sequence[str] = option(
+        (),
+        help="Of a table: an answer for every value of this attribute. Repeatable.",
+        metavar="ATTRIBUTE",
+        repeats=True,
+    )
     between: tuple[int, int] | None = option(
         None,
         help="How many groups have a size from LOW to HIGH, both included?",

@@ -36,7 +36,6 @@ Engine = Literal["local", "spark"]
 Strategy = Literal[
     "auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank", "adaptive"
 ]
-WorkloadName = Literal["ranges", "prefixes", "identity"]
 Allocation = Literal["equal", "geometric", "optimal-blocks", "optimal"]
 Neighbours = Literal["add-remove", "replace"]
 """What neighbouring data sets differ in: one unit more or less, or another unit in the place of one (hay2010 §2.1)."""

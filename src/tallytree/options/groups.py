@@ -15,8 +15,7 @@ from tallytree.model.unit import ENTITY
 from tallytree.options.base import Options, option
 from tallytree.options.choices import Neighbours, Nonnegative, names
 from tallytree.options.panels import EXPERTS, OUTPUT, PRIVACY, TABLE
-from tallytree.privacy.budget import Budget, Definition, Exact, budget_for_replacing
-from tallytree.privacy.stated_budget import stated_budget
+from tallytree.privacy.budget import Budget, Definition, Exact, budget_for_replacing, stated_budget
 
 
 @runtime_checkable

@@ -16,13 +16,11 @@ from tallytree.options.text import sizes as sizes_text
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class RegionOptions(Options, panel=TABLE):
-    """Which columns name groups and regions.
+class LevelOptions(Options, panel=TABLE):
+    """Which columns name regions.
 
     Attributes
     ----------
-    group
-        Column that names the group of each row.
     levels
         Columns that name the regions of each row, from the level below the root to the leaf. None:
         the root alone. Regions are known by their path, so equal labels under different parents are
@@ -31,11 +29,6 @@ class RegionOptions(Options, panel=TABLE):
         Label of the root.
     """
 
-    group: str | None = option(
-        None,
-        help="Column that identifies the group (household, taxi …).",
-        needed="unless with --size",
-    )
     levels: str | Sequence[str] = option(
         (),
         help="Level columns below the root, comma-separated, largest regions first.",
@@ -43,6 +36,23 @@ class RegionOptions(Options, panel=TABLE):
         needed="unless there is but the root",
     )
     root: str = option("total", help="Label of the root.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class RegionOptions(LevelOptions, panel=TABLE):
+    """Which columns name groups and regions.
+
+    Attributes
+    ----------
+    group
+        Column that names the group of each row.
+    """
+
+    group: str | None = option(
+        None,
+        help="Column that identifies the group (household, taxi …).",
+        needed="unless with --size",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -15,8 +15,9 @@ class Cell:
     what we got.
 
     ``spread`` is one standard deviation of ours, where it is a mean of several runs: that of a run
-    over the root of their number, as kuo2018 §6 draws its error bars. ``ours`` is None where no
-    data are at hand for what the paper prints.
+    over the root of their number, as kuo2018 §6 draws its error bars; None for what is computed
+    exactly. ``ours`` is None where no data are at hand for what the paper prints. ``remark`` says
+    what a reader must know to compare the two: another setting, a claim that does not hold and why.
     """
 
     table: str
@@ -26,6 +27,41 @@ class Cell:
     ours: float | None
     unit: str
     spread: float | None = None
+    remark: str = ""
+
+
+COLUMNS = ("table", "row", "column", "paper", "ours", "±", "unit", "remark")
+
+
+def shown(cell: Cell) -> list[object]:
+    """The line of a printed table, in the order of ``COLUMNS``."""
+    numbers = ["–" if value is None else value for value in (cell.paper, cell.ours, cell.spread)]
+    return [cell.table, cell.row, cell.column, *numbers, cell.unit, cell.remark]
+
+
+def verdict(holds: bool, why: str) -> str:
+    """The remark beside a claim that a paper makes in words.
+
+    Examples
+    --------
+    >>> verdict(False, "other data")
+    'does not hold: other data'
+    """
+    return f"{'holds' if holds else 'does not hold'}: {why}"
+
+
+def verdict_below_one(ratio: float, spread: float | None, why: str) -> str:
+    """The remark beside a claim that one error is below another: undecided where their ratio is
+    within two standard deviations of 1.
+
+    Examples
+    --------
+    >>> verdict_below_one(0.9, 0.1, "mean of 3 runs")
+    'undecided, within two spreads of 1: mean of 3 runs'
+    """
+    if spread is not None and abs(ratio - 1) <= 2 * spread:
+        return f"undecided, within two spreads of 1: {why}"
+    return verdict(ratio < 1, why)
 
 
 def write_cells(cells: Sequence[Cell], file: Path, settings: Mapping[str, object]) -> None:
@@ -49,6 +85,23 @@ def mean_of_runs(values: Sequence[float]) -> tuple[float, float | None]:
         return mean, None
     variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
     return mean, math.sqrt(variance / len(values))
+
+
+def ratio_of_means(above: Sequence[float], below: Sequence[float]) -> tuple[float, float | None]:
+    """The ratio of two means over the same runs, and one standard deviation of it.
+
+    To first order the ratio r = ā/b̄ is off by mean(aᵢ − r bᵢ)/b̄, so that its spread is that of the
+    mean of (aᵢ − r bᵢ)/b̄; None for a single run.
+
+    Examples
+    --------
+    >>> ratio_of_means([2.0, 6.0], [1.0, 3.0])
+    (2.0, 0.0)
+    """
+    base = sum(below) / len(below)
+    ratio = sum(above) / len(above) / base
+    _, spread = mean_of_runs([(a - ratio * b) / base for a, b in zip(above, below)])
+    return ratio, spread
 
 
 def tables(cells: Sequence[Cell]) -> dict[str, list[Cell]]:

@@ -16,8 +16,10 @@ from fractions import Fraction
 
 from tallytree.errors import RequestError
 from tallytree.privacy.accounting import MechanismRecord, Record, total_loss
-from tallytree.privacy.budget import Budget, exact
+from tallytree.privacy.budget import Budget, exact, plain_number
 from tallytree.privacy.conversion import (
+    LEAST_RHO,
+    MOST_RHO,
     decimal_of,
     delta_from_rho,
     epsilon_from_rho,
@@ -113,6 +115,12 @@ def largest_rho(
     how close the result is to the largest one, not to whether it is right.
     """
     low = rho_from_epsilon(epsilon, delta)
+    if not LEAST_RHO <= low <= MOST_RHO:
+        kept, way = ("less than 1e-15", "more") if low < LEAST_RHO else ("more than 1e9", "less")
+        raise RequestError(
+            f"epsilon = {plain_number(epsilon)} with delta = {plain_number(delta)} is kept by a "
+            f"rho of {kept}, which is not calculated with. Ask for {way}, or leave delta out."
+        )
     high = 2 * low
     for _ in range(_HALVINGS):
         middle = _twelve_digits((low + high) / 2)

@@ -5,8 +5,8 @@ of it pays for.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Integral, Real
@@ -148,29 +148,6 @@ def budget_for_replacing(stated: Budget) -> Budget:
     )
 
 
-def split(budget: Budget, shares: Sequence[Exact]) -> tuple[Budget, ...]:
-    """Parts of a budget in proportion to shares that add up to 1, for measurements that follow one
-    another.
-
-    Both definitions add up over measurements of the same data, so the parts together cost the
-    whole.
-    """
-    if len(shares) == 0:
-        raise RequestError("A budget is split into at least one share.")
-    fractions = [exact(share, f"share {number}") for number, share in enumerate(shares, start=1)]
-    if sum(fractions) != 1:
-        raise RequestError(
-            f"The shares of a budget must add up to 1; {', '.join(map(str, shares))} add up to "
-            f'{float(sum(fractions)):.12g}. Thirds and the like can be written as "1/3".'
-        )
-    return tuple(Budget(budget.definition, budget.total * fraction) for fraction in fractions)
-
-
-def split_equally(budget: Budget, n_parts: int) -> tuple[Budget, ...]:
-    """Equal parts of a budget."""
-    return split(budget, [Fraction(1, n_parts)] * n_parts)
-
-
 def pure_loss(part: Budget, rate: int = 2) -> Fraction:
     """The largest ε, to 30 bits, at which a step of pure loss ε costs at most this part of a
     budget.
@@ -210,3 +187,62 @@ def plain_number(value: Fraction) -> str:
                 f".{whole % 10**digits:0{digits}d}" if digits else ""
             )
     return str(value)
+
+
+def stated_budget(
+    epsilon: object, rho: object, definition: Definition, delta: object = None
+) -> Budget:
+    """``epsilon`` for pure differential privacy, ``rho`` for zero-concentrated, and not both.
+
+    ``epsilon`` with ``delta`` is a zero-concentrated budget whose Gaussian noise is (ε, δ)-DP,
+    whatever is asked with it; who knows the answers better calls
+    :func:`~tallytree.privacy.approximate.approximate_budget`.
+    """
+    if definition not in ("pure", "zcdp"):
+        raise RequestError(f"The definition must be one of pure, zcdp, got {definition!r}.")
+    if delta is not None:
+        if epsilon is None or rho is not None:
+            raise RequestError(
+                "delta goes with epsilon and nothing else; give epsilon=… and delta=…."
+            )
+        from tallytree.privacy.approximate import approximate_budget  # loads exact profiles
+
+        found = approximate_budget(epsilon, delta)
+        return replace(found.budget, asked=(found.epsilon, found.delta))
+    name, value, other = (
+        ("epsilon", epsilon, rho) if definition == "pure" else ("rho", rho, epsilon)
+    )
+    if other is not None:
+        wrong, its = ("rho", "zcdp") if definition == "pure" else ("epsilon", "pure")
+        raise RequestError(
+            f"{wrong} belongs to definition {its!r}; definition {definition!r} takes {name}."
+        )
+    if value is None:
+        number = "1.0" if definition == "pure" else "0.1"
+        raise RequestError(
+            f"{name} is missing. State the privacy loss, for example {name}={number} (--{name} "
+            f"{number})."
+        )
+    return Budget(definition, exact(value, name))
+
+
+def refuse_many_changes(budget: Budget, sensitivities: Iterable[Sensitivity]) -> None:
+    """Refuse (ε, δ) where one unit may change more answers than the budget was found for.
+
+    Answers are whole numbers, so no more of them change than their L1 sensitivities add up to.
+    """
+    refuse_more_changes(budget, sum(sensitivity.l1 for sensitivity in sensitivities))
+
+
+def refuse_more_changes(budget: Budget, most: int) -> None:
+    """The same where it is known how many answers change at most."""
+    if budget.asked is None:
+        return
+    from tallytree.privacy.approximate import ANY_ANSWERS
+
+    if most > ANY_ANSWERS.most_changed:
+        raise RequestError(
+            f"One unit may change {most:,} answers, more than the {ANY_ANSWERS.most_changed:,} for "
+            "which epsilon and delta are "
+            "proved. Lower the bounds on what one unit contributes, or state rho."
+        )

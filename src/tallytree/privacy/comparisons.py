@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tallytree.kernels.boxes.partitions import cheapest_cut
+from tallytree.kernels.partitions import cheapest_cut
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Fact
 from tallytree.privacy.noise import DiscreteLaplace, draws_at

@@ -25,6 +25,8 @@ _DIGITS = 60
 _MARGIN = Decimal("1e-30")
 # Results are rounded to so many significant digits.
 _RESULT_DIGITS = 12
+LEAST_RHO, MOST_RHO = Fraction(1, 10**15), Fraction(10**9)
+"""Between them losses under zCDP are converted."""
 
 
 def epsilon_from_rho(rho: Fraction, delta: Fraction) -> Fraction:
@@ -130,8 +132,11 @@ def _log_float(value: Fraction) -> float:
 
 
 def _require_rho(rho: Fraction) -> None:
-    if not Fraction(1, 10**15) <= rho <= 10**9:
-        raise RequestError(f"rho must lie between 1e-15 and 1e9, got {rho}.")
+    if not LEAST_RHO <= rho <= MOST_RHO:
+        with localcontext(prec=6):
+            raise RequestError(
+                f"rho must lie between 1e-15 and 1e9, got {decimal_of(rho).normalize()}."
+            )
 
 
 def _require_delta(delta: Fraction) -> None:

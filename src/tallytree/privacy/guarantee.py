@@ -15,11 +15,10 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, get_args
 
-from tallytree.errors import InputError
+from tallytree.errors import InputError, RequestError
 from tallytree.model.unit import Unit
-from tallytree.privacy.budget import Budget, Definition, exact, plain_number
+from tallytree.privacy.budget import Budget, Definition, exact, plain_number, stated_budget
 from tallytree.privacy.conversion import epsilon_from_rho
-from tallytree.privacy.stated_budget import stated_budget
 
 NOT_PRIVATE = "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
 NEIGHBOURS = "add or remove one unit; everything under fixed stays as it is"
@@ -156,6 +155,34 @@ def weak_promise(budget: Budget) -> str:
         "as without it, so whoever knows the rest of the data may be all but certain about it. The "
         "promise is weak."
     )
+
+
+# Rounds of a mechanism may have a thousandth of the budget each, and noise has a largest scale
+# (:data:`tallytree.privacy.noise.LARGEST_SCALE`): below these losses a round could be paid for and
+# not be answered.
+_LEAST_PER_ROW = {"pure": Fraction(1, 10**9), "zcdp": Fraction(1, 10**16)}
+
+
+def refuse_hopeless_promise(block: Mapping[str, Any]) -> None:
+    """Refuse, before anything is paid, a loss so small for each row of a unit that noise would hide
+    any count.
+
+    ``block`` is the privacy block of a manifest.
+
+    Examples
+    --------
+    >>> unit = {"contributions": 1000}
+    >>> refuse_hopeless_promise({"definition": "pure", "epsilon": "1/1000000", "unit": unit})
+    """
+    budget, n_rows = budget_of(block), int(block["unit"]["contributions"] or 1)
+    is_pure = budget.definition == "pure"
+    least = _LEAST_PER_ROW[budget.definition] * n_rows ** (1 if is_pure else 2)
+    if budget.total < least:
+        raise RequestError(
+            f"{budget.symbol} = {float(budget.total):.3g} is too small a loss for units of up to "
+            f"{n_rows:,} rows: noise would hide any count. It must be at least {float(least):.3g}. "
+            "Raise the budget, or lower the bounds on what one unit contributes."
+        )
 
 
 def factor_of(epsilon: Fraction) -> str:

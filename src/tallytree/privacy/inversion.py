@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.kernels.sampling import UNDECIDED, WordArray, invert
 from tallytree.model.arrays import IntArray, read_only
+from tallytree.privacy.kernels import UNDECIDED, WordArray, invert
 from tallytree.privacy.probabilities import (
     Enclosure,
     Survival,

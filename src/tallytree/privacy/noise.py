@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,9 @@ import numpy.typing as npt
 
 from tallytree.errors import RequestError
 from tallytree.kernels.jit import run_in_chunks
-from tallytree.kernels.sampling import add_in_place
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Fact
+from tallytree.privacy.kernels import add_in_place
 from tallytree.privacy.randomness import BLOCK_WORDS, BitSource, Places, answer_once
 from tallytree.privacy.samplers import gaussian_sampler, laplace_sampler
 
@@ -58,7 +59,7 @@ class DiscreteLaplace:
                 "Raise the budget, or lower the bounds on what one unit contributes."
             )
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """2p / (1 - p)**2 with p = exp(-1/scale); never 0, so that it can be divided by: at least
         that of scale 1/500.
@@ -66,7 +67,7 @@ class DiscreteLaplace:
         inverse = float(min(1 / self.scale, Fraction(500)))
         return 2 * math.exp(-inverse) / math.expm1(-inverse) ** 2
 
-    @property
+    @cached_property
     def std(self) -> float:
         """Standard deviation."""
         return math.sqrt(self.variance)
@@ -93,7 +94,7 @@ class DiscreteGaussian:
                 "Raise the budget, or lower the bounds on what one unit contributes."
             )
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """The variance: sigma2 in all digits above 10, noticeably less where sigma2 is small; at
         least that of 1/1000.
@@ -105,7 +106,7 @@ class DiscreteGaussian:
         weights = np.exp(-squares / (2 * sigma2))
         return float(2 * (squares * weights).sum() / (1 + 2 * weights.sum()))
 
-    @property
+    @cached_property
     def std(self) -> float:
         """Standard deviation."""
         return math.sqrt(self.variance)

@@ -30,11 +30,11 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from tallytree.errors import RequestError
-from tallytree.kernels.sampling import Span, fill_counters, gather_words_in_place
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Fact
 from tallytree.privacy.fingerprint import public_digest
 from tallytree.privacy.journal import Journal, Question
+from tallytree.privacy.kernels import Span, fill_counters, gather_words_in_place
 
 WordArray = npt.NDArray[np.uint64]
 

@@ -17,7 +17,9 @@ from typing import Protocol
 
 import numpy as np
 
-from tallytree.kernels.sampling import (
+from tallytree.model.arrays import IntArray
+from tallytree.privacy.inversion import InversionTable, bernoulli, build_table
+from tallytree.privacy.kernels import (
     REJECTED,
     UNDECIDED,
     AcceptanceTables,
@@ -25,8 +27,6 @@ from tallytree.kernels.sampling import (
     accept_within_block,
     sign_in_place,
 )
-from tallytree.model.arrays import IntArray
-from tallytree.privacy.inversion import InversionTable, bernoulli, build_table
 from tallytree.privacy.probabilities import (
     GaussianMagnitude,
     GeometricDigit,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tallytree.boxes.rewriting import boxes_again, check_boxes_privacy
 from tallytree.model.confidential_histogram import PublicHistogram
+from tallytree.model.part import part_of
 from tallytree.privacy.guarantee import unit_from_json
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.ranges.manifest import (
@@ -17,7 +17,6 @@ from tallytree.ranges.tables import rows_from_table
 from tallytree.releases.checks import Check
 from tallytree.releases.privacy_checks import Leaves, check_privacy
 from tallytree.releases.rewriting import check_written, whole_numbers
-from tallytree.releases.rows import part_of
 from tallytree.storage.folder import Folder, Manifest
 
 
@@ -27,6 +26,8 @@ def histogram_again(folder: Folder) -> Manifest:
     """
     manifest = folder.manifest
     if asks_boxes(manifest):
+        from tallytree.boxes.rewriting import boxes_again
+
         return box_histogram_manifest(boxes_again(folder), str(manifest["mechanism"]["reason"]))
     histogram = PublicHistogram(
         str(manifest["public"]["outside"]),
@@ -62,5 +63,7 @@ def check_histogram_privacy(folder: Folder) -> tuple[Check, ...]:
     boxes, the same as for maps.
     """
     if asks_boxes(folder.manifest):
+        from tallytree.boxes.rewriting import check_boxes_privacy
+
         return (*check_boxes_privacy(folder), *check_written(folder, histogram_again))
     return (*check_privacy(folder, expected_sensitivities), *check_written(folder, histogram_again))

@@ -9,6 +9,7 @@ from tallytree.errors import RequestError
 from tallytree.ingest.binning import check_counts, count_values
 from tallytree.ingest.values import read_values
 from tallytree.model.arrays import IntArray
+from tallytree.model.part import part_of
 from tallytree.options.choices import Outside
 from tallytree.options.text import value_range
 from tallytree.ranges.check import check_histogram_privacy
@@ -20,7 +21,6 @@ from tallytree.ranges.report import histogram_page
 from tallytree.ranges.sheet import histogram_sheet
 from tallytree.releases.kind import Kind, No
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.rows import part_of
 
 
 def evaluate(

@@ -9,14 +9,13 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential_histogram import PublicHistogram
+from tallytree.model.part import kept_rows
 from tallytree.model.range_tree import RangeTree
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import Budget, written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.ranges.plan import HistogramPlan, Look, plan_histogram
-from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
-from tallytree.storage.versions import library_versions
 from tallytree.strategies.hats import HatLevel, Hats
 from tallytree.strategies.strategies import (
     HatStrategy,
@@ -26,6 +25,7 @@ from tallytree.strategies.strategies import (
     WaveletStrategy,
     query_name,
 )
+from tallytree.version import library_versions
 
 KIND = "histogram"
 BOXES = "boxes"

@@ -6,18 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tallytree.boxes.grids import MOST_NODES, SHARE_OF_TOTAL
-from tallytree.boxes.manifest import planned_manifest
-from tallytree.boxes.measure import NoisyMap, measure_unless_dense
-from tallytree.boxes.methods import FEW_BINS
-from tallytree.boxes.publish import (
+from tallytree.boxes.limits import (
+    FEW_BINS,
     MOST_CONTRIBUTIONS_WITH_DELTA,
-    estimate_again,
-    keep_measured,
-    map_from_noisy,
-    map_rule,
-    refuse_unproved,
-    release_map,
+    MOST_NODES,
+    SHARE_OF_TOTAL,
 )
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import bin_values, check_counts, note_of
@@ -33,7 +26,6 @@ from tallytree.model.bins import (
     numbered_bins,
 )
 from tallytree.model.confidential import UNALTERED, Altered
-from tallytree.model.confidential_grid import grid_of
 from tallytree.model.confidential_histogram import ConfidentialHistogram, PublicHistogram
 from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE
@@ -41,19 +33,16 @@ from tallytree.model.unit import ENTITY, Unit, unit_from
 from tallytree.options.choices import Nonnegative
 from tallytree.options.groups import Saving, rows_to_read
 from tallytree.options.histogram import BinOptions, HistogramOptions
-from tallytree.options.maps import MethodOptions
 from tallytree.options.spelled import spelled_alone
-from tallytree.privacy.budget import Budget
-from tallytree.privacy.stated_budget import refuse_many_changes
+from tallytree.privacy.budget import Budget, refuse_many_changes
 from tallytree.ranges.manifest import (
     asks_boxes,
-    box_histogram_manifest,
     histogram_manifest,
     plan_from_manifest,
 )
 from tallytree.ranges.measure import NoisyHistogram, measure_histogram
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
-from tallytree.ranges.release import RangeHistogram, histogram_of_boxes, load_histogram
+from tallytree.ranges.release import RangeHistogram, load_histogram
 from tallytree.ranges.strategies import choose
 from tallytree.ranges.tables import (
     bins_from_table,
@@ -130,6 +119,8 @@ def make_histogram(
     loss = options.loss()
     confidential = _confidential(values, counts, options)
     if isinstance(options.mechanism, str) and options.mechanism == "adaptive":
+        from tallytree.ranges.by_boxes import release_adaptively
+
         return release_adaptively(confidential, loss, options, "asked for", keeping)
     look = SHARE_OF_TOTAL["adaptive"] if _looks_first(options, confidential, loss) else None
     left = loss if look is None else Budget(loss.definition, loss.total * (1 - look))
@@ -137,6 +128,8 @@ def make_histogram(
     plan = plan_histogram(chosen, loss, contributions=options.contributions, look=look)
     refuse_many_changes(loss, plan.sensitivities)
     if plan.look is not None:
+        from tallytree.ranges.by_boxes import release_after_look
+
         return release_after_look(confidential, plan, options, reason, keeping)
     return release_histogram(
         confidential,
@@ -176,36 +169,6 @@ def release_histogram(
     return histogram_from_noisy(bins, noisy, paid.manifest)
 
 
-def release_adaptively(
-    confidential: ConfidentialHistogram,
-    budget: Budget,
-    options: HistogramOptions,
-    reason: str,
-    keeping: Keeping,
-) -> RangeHistogram:
-    """Release a histogram as what it is, a map of one column: boxes of bins, chosen and smoothed by
-    ``adaptive``.
-    """
-    if options.branching is not None or options.budget != "equal" or options.workload != "ranges":
-        raise RequestError(
-            "adaptive chooses its questions itself: it takes no branching, budget or workload."
-        )
-    grid, how = grid_of(confidential), MethodOptions(mechanism="adaptive")
-    refuse_unproved(grid, budget, how)
-    made = release_map(
-        grid,
-        budget,
-        how,
-        nonnegative=map_rule(options.nonnegative),
-        integers=options.integers,
-        insecure_seed=options.insecure_seed,
-        keeping=keeping,
-        tell=confidential.altered if options.tell_owner else None,
-        described=lambda planned: box_histogram_manifest(planned, reason),
-    )
-    return histogram_of_boxes(made)
-
-
 def _looks_first(
     options: HistogramOptions, confidential: ConfidentialHistogram, budget: Budget
 ) -> bool:
@@ -223,52 +186,6 @@ def _looks_first(
         return False
     many = budget.asked is not None and options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     return not many and options.branching is None and FEW_BINS < n_bins <= MOST_NODES / 2
-
-
-def release_after_look(
-    confidential: ConfidentialHistogram,
-    plan: HistogramPlan,
-    options: HistogramOptions,
-    reason: str,
-    keeping: Keeping,
-) -> RangeHistogram:
-    """Pay, ask for the number of rows, and go on by it: by the planned strategy where they are
-    many, else adaptively.
-    """
-    grid, secure = grid_of(confidential), options.insecure_seed is None
-    rule, integers = check_nonnegative(options.nonnegative), bool(options.integers)
-    ways = {"nonnegative": map_rule(options.nonnegative), "integers": integers}
-    planned = planned_manifest(
-        grid.public, plan.budget, MethodOptions(), published=ways, secure=secure
-    )
-    planned = box_histogram_manifest(planned, "the number of rows is asked first")
-    tell, bins = confidential.altered if options.tell_owner else None, confidential.axes[0]
-    with paid_noise(keeping, planned, options.insecure_seed, read=confidential, tell=tell) as paid:
-        found = measure_unless_dense(grid, plan.budget, paid.stream)
-        if isinstance(found, NoisyMap):
-            looked = f"about {found.measurements[0].values[0]:,} points for {bins.n_bins:,} bins, not many"
-            manifest = keep_measured(
-                paid, found, box_histogram_manifest(paid.manifest, looked), grid
-            )
-        else:
-            published = {"nonnegative": rule, "integers": integers}
-            looked = f"about {found:,} points for {bins.n_bins:,} bins, which are many: {reason}"
-            manifest = histogram_manifest(
-                plan, confidential.public, published=published, reason=looked, secure=secure
-            )
-            receipt = {
-                name: paid.manifest["privacy"][name]
-                for name in ("ledger",)
-                if name in paid.manifest["privacy"]
-            }
-            manifest = {**manifest, "privacy": {**manifest["privacy"], **receipt}}
-            noisy = measure_histogram(confidential, plan, paid.stream, looked=found)
-            keep_answers(paid, noisy, manifest, bins)
-    if isinstance(found, NoisyMap):
-        return histogram_of_boxes(
-            map_from_noisy(found.tree, found.leaves, found.measurements, manifest, grid.axes)
-        )
-    return histogram_from_noisy(bins, noisy, manifest)
 
 
 def keep_answers(paid: PaidNoise, noisy: NoisyHistogram, manifest: Manifest, bins: Bins) -> None:
@@ -291,7 +208,9 @@ def histogram_from_noisy(bins: Bins, noisy: NoisyHistogram, manifest: Manifest) 
 def estimate_histogram(folder: Folder) -> RangeHistogram:
     """A histogram estimated again from the raw measurements of a folder."""
     if asks_boxes(folder.manifest):
-        return histogram_of_boxes(estimate_again(folder))
+        from tallytree.ranges.by_boxes import estimate_boxes_again
+
+        return estimate_boxes_again(folder)
     bins = bins_from_table(
         folder.table("bins.parquet" if folder.has("bins.parquet") else "counts.parquet")
     )

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
 
-from tallytree.boxes.bins import BoxErrors, bin_counts, bin_estimates
-from tallytree.boxes.draft import Measurement
-from tallytree.boxes.release import SpatialRelease, load_map
 from tallytree.errors import RequestError
 from tallytree.kernels.range_moments import running_sum
 from tallytree.model.arrays import FloatArray, IntArray, read_only
@@ -50,6 +47,11 @@ from tallytree.strategies.estimates import AnyErrors, range_errors
 from tallytree.strategies.intervals import check_confidence, half_widths
 from tallytree.strategies.strategies import TreeStrategy
 from tallytree.strategies.tree import TreeErrors, fewest_blocks
+
+if TYPE_CHECKING:
+    from tallytree.boxes.bins import BoxErrors
+    from tallytree.boxes.draft import Measurement
+    from tallytree.boxes.release import SpatialRelease
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class RangeHistogram(Published):
     def errors(self) -> AnyErrors | BoxErrors:
         """How uncertain the unbiased estimates are."""
         if self.plan is None:
+            from tallytree.boxes.bins import BoxErrors
+
             return BoxErrors(self._boxes.surface)
         return range_errors(self.plan.strategy, self.plan.noise)
 
@@ -238,7 +242,9 @@ class RangeHistogram(Published):
         """Check that counts are as promised and follow from the raw measurements, where these are
         at hand.
         """
-        if isinstance(self.errors, BoxErrors):
+        if self.plan is None:
+            from tallytree.boxes.bins import bin_counts, bin_estimates
+
             follow = np.array_equal(self.counts, bin_counts(self._boxes.estimates))
             spread = np.allclose(
                 self.estimates, bin_estimates(self._boxes.estimates), rtol=1e-9, atol=1e-6
@@ -250,7 +256,8 @@ class RangeHistogram(Published):
             )
             return Verification((*self._boxes.verify().checks, bins))
         noisy = self.noisy if isinstance(self.noisy, NoisyHistogram) else None
-        return check_histogram(self.counts, self.estimates, self.errors, self.manifest, noisy)
+        errors = cast("AnyErrors", self.errors)  # it has a strategy
+        return check_histogram(self.counts, self.estimates, errors, self.manifest, noisy)
 
     def _reply(self, question: Question) -> Reply:
         """Ranges and a quantile; without a question, every bin."""
@@ -325,6 +332,8 @@ def load_histogram(folder: Folder) -> RangeHistogram:
     bins = bins_from_table(table)
     counts, estimates = (np.array(table[name].to_numpy()) for name in ("count", "estimate"))
     if asks_boxes(folder.manifest):
+        from tallytree.boxes.release import load_map
+
         boxes = load_map(folder)
         return RangeHistogram(bins, counts, estimates, None, folder.manifest, boxes.noisy, boxes)
     has_rows = folder.has("strategy.parquet")
@@ -333,10 +342,3 @@ def load_histogram(folder: Folder) -> RangeHistogram:
     return RangeHistogram(
         bins, counts, estimates, plan, folder.manifest, noisy_of_folder(folder, plan)
     )
-
-
-def histogram_of_boxes(boxes: SpatialRelease) -> RangeHistogram:
-    """A map of one column with stated edges as a histogram."""
-    (bins,) = boxes.axes or ()
-    found, estimates = bin_counts(boxes.estimates), bin_estimates(boxes.estimates)
-    return RangeHistogram(bins, found, estimates, None, boxes.manifest, boxes.noisy, boxes)

@@ -40,7 +40,7 @@ from tallytree.ledger.payment import (
 from tallytree.ledger.put_back import refuse_put_back
 from tallytree.model.confidential import Altered, ExactValues
 from tallytree.options.groups import Paying
-from tallytree.privacy.guarantee import budget_of
+from tallytree.privacy.guarantee import budget_of, refuse_hopeless_promise
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.opening import open_folder, reading
@@ -53,6 +53,7 @@ from tallytree.storage.work import ANSWERS, MEASURED, PARTS, Work, claim, reopen
 
 if TYPE_CHECKING:
     from tallytree.ledger.accounts import OpenReservation
+    from tallytree.ledger.advance import Advance
 
 T = TypeVar("T", bound=Published)
 # Of each number that is measured: eight in the journal, and at most as many in the tables of what
@@ -74,12 +75,16 @@ class Keeping:
         Whether the release will be written with its raw measurements.
     intervals
         Simulated releases behind the intervals of the release; 0 for none.
+    advance
+        The step that a stream leaves which was paid for at its first run; None where ``payment`` is
+        still to be made.
     """
 
     payment: Payment | None = None
     work: Work | None = None
     noisy: bool = True
     intervals: int = 0
+    advance: Advance | None = None
 
     def finishing(self) -> dict[str, Any]:
         """What whoever finishes the release must know beside its answers."""
@@ -208,6 +213,7 @@ def paid_noise(
     tell
         What the owner asked to be told once the release is paid for.
     """
+    refuse_hopeless_promise(manifest["privacy"])
     work, journal = keeping.work, None
     if work is None:
         paid = pay(keeping.payment, manifest)
@@ -218,10 +224,12 @@ def paid_noise(
             _drop_answers(work)
         note = work.note()
         journal = Journal(work.folder(ANSWERS), note.get("sealed", False), _to_owner(work, note))
+        measured = measured or _left_step(keeping)
         if measured and journal.digest() != measured:
-            raise VerificationError(
+            raise PaidNotFinishedError(
                 f"The answers in {work.path} are not those that the ledger noted, and no others "
-                "may be drawn for this payment."
+                "may be drawn for this payment: the folder was copied or put back. Go on where "
+                f"those answers are, and drop these: tallytree clean {work.target}."
             )
         if read is not None and not journal.sealed:
             keep_reading(work, journal, read)
@@ -263,19 +271,33 @@ def _drop_answers(work: Work) -> None:
             shutil.rmtree(left)
 
 
+def _left_step(keeping: Keeping) -> str:
+    """Have the ledger note that a stream leaves its step; the digest of the answers where all are
+    there.
+    """
+    payment, advance = keeping.payment, keeping.advance
+    if payment is None or advance is None:
+        return ""
+    from tallytree.ledger.advance import note_advance  # loads SQLAlchemy
+
+    return note_advance(payment.ledger, advance)
+
+
 def tell_measured(work: Work, payment: Payment | None) -> None:
     """Note in the ledger that everything is measured; repeating it changes nothing, and other
     answers are refused.
     """
-    if payment is not None:
-        from tallytree.ledger.accounts import find_reservation, note_measured  # loads SQLAlchemy
+    if payment is None:
+        return
+    from tallytree.ledger.accounts import find_reservation, note_measured  # loads SQLAlchemy
+    from tallytree.ledger.advance import note_rows
 
-        note = work.note()
-        note_measured(
-            payment.ledger,
-            find_reservation(payment.ledger, note["receipt"]),
-            digest=note["answers"],
-        )
+    note = work.note()
+    receipt, answers = note["receipt"], note["answers"]
+    if "left" in note:
+        note_rows(payment.ledger, receipt, note["left"], digest=answers)
+    else:
+        note_measured(payment.ledger, find_reservation(payment.ledger, receipt), digest=answers)
 
 
 def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manifest, str]:
@@ -308,6 +330,13 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
     facts |= {name: manifest[name] for name in ("n_steps",) if name in manifest}
     if payment is None:
         work.write_note(note or facts | keeping.finishing() | {"state": "paid", "key": ""})
+        return manifest, ""
+    advance = keeping.advance
+    if advance is not None:
+        receipt = advance.receipt
+        facts |= {"receipt": receipt, "left": advance.left, "run": advance.run}
+        paid = {"state": "paid", "key": payment.key, "ledger": _shown(payment.ledger)}
+        work.write_note(note or facts | keeping.finishing() | paid)
         return manifest, ""
     key, found = note.get("key") or payment.key or uuid4().hex, None
     if note:

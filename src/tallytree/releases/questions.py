@@ -17,6 +17,9 @@ class Question:
         Path of a region, or several that are added up; the root when left out.
     where
         Values of attributes of groups, such as ``tenure=rented``; all groups when left out.
+    by
+        Of a table: attributes, for each of whose values, or all combinations of them, there is an
+        answer.
     between, share
         How many groups have a size from low to high, both included; counts of groups as shares of
         all of them.
@@ -40,6 +43,7 @@ class Question:
     at_least: int | None = None
     between: tuple[int, int] | None = None
     share: bool = False
+    by: Sequence[str] = ()
     largest: int | None = None
     quantile: float | None = None
     mean: bool = False

@@ -13,18 +13,18 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.estimate.views import estimate_view
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.matching import Runs
 from tallytree.group_sizes.measure.views import paid_totals
 from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.mechanisms.turns import measure_above, measure_in_turns
-from tallytree.group_sizes.plan.groups import Groups
+from tallytree.group_sizes.noisy import Groups, NoisyCounts, NoisyLevel, totals_by_level
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan
 from tallytree.group_sizes.plan.traits import NAMES, traits_of
 from tallytree.group_sizes.publish import make_release
 from tallytree.group_sizes.reconcile.matching import counts_of, match_runs_down, runs_of
 from tallytree.group_sizes.release.release import Release, load_release
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
-from tallytree.kernels.matching import Runs
-from tallytree.kernels.staircase.blocks import Prior
 from tallytree.ledger.payment import payment_from
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
@@ -32,7 +32,6 @@ from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.keeping import Keeping, Target, release_to
 from tallytree.releases.progress import Progress, silent
@@ -64,8 +63,8 @@ class SparkCounts(Confidential):
         Bounds between the pieces, in regions of that level.
     n_groups
         Groups per leaf: public ones, or none as long as they are confidential and not yet paid for.
-    totals_paid
-        Whether ``n_groups`` were measured.
+    noisy_totals
+        What ``n_groups`` follow from, once they were measured.
     """
 
     frame: Any
@@ -74,7 +73,7 @@ class SparkCounts(Confidential):
     cut: int
     bounds: IntArray
     remarks: tuple[str, ...] = ()
-    totals_paid: bool = False
+    noisy_totals: tuple[NoisyLevel, ...] = ()
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -106,14 +105,14 @@ class SparkCounts(Confidential):
         """Measure on the executors, and match there too; staircases are estimated here, from noisy
         answers.
         """
-        if not self.public.groups_public and not self.totals_paid:
+        if not self.public.groups_public and not self.noisy_totals:
             progress(0, 1, "measuring numbers of groups")
             return self._with_paid_totals(plan, stream).carry_out(plan, stream, progress)
         mechanism = mechanism_named(plan.mechanism)
         if not mechanism.traits.in_turns:
             return (plan, *self._match(plan, stream, progress))
         facts = self.public
-        groups = Groups(facts.lattice, self._totals, None)
+        groups = Groups(facts.lattice, self._totals, None, self.noisy_totals)
         there = _There(self, plan, stream)
         measured = measure_in_turns(there, plan, facts, groups, progress)
         estimated = mechanism.estimate(measured, facts, progress)
@@ -137,18 +136,16 @@ class SparkCounts(Confidential):
             or not share_folder(self.frame, folder)
         ):
             return None
-        if not self.public.groups_public and not self.totals_paid:
+        if not self.public.groups_public and not self.noisy_totals:
             progress(0, 1, "measuring numbers of groups")
             known = self._with_paid_totals(plan, stream)
             return known.carry_out_in(folder, plan, stream, measured, progress)
         facts = self.public
-        groups = Groups(facts.lattice, self._totals, None)
+        groups = Groups(facts.lattice, self._totals, None, self.noisy_totals)
         above = measure_above(_There(self, plan, stream), plan, facts, groups, progress)
         key = stream.lend_key(_of_level(self.hierarchy.n_levels - 1))
         job = Job(above.plan, key, stream.secure, self._level_sizes, plan.max_size, str(folder))
-        return write_leaves(
-            self._lower, self.hierarchy, self._totals, job, above, measured, progress
-        )
+        return write_leaves(self._lower, self.hierarchy, groups, job, above, measured, progress)
 
     def release_to(
         self,
@@ -197,7 +194,9 @@ class SparkCounts(Confidential):
         runs = self._match_upper(plan, levels)
         if self.cut == hierarchy.n_levels - 1:
             assert runs is not None
-            return NoisyCounts(self._totals, tuple(levels)), counts_of(runs)
+            return NoisyCounts(self._totals, tuple(levels), totals=self.noisy_totals), counts_of(
+                runs
+            )
         progress(2, 3, f"releasing {len(self.bounds) - 1} subtrees")
         parts = self._release_below(job, runs)
         levels += [
@@ -207,7 +206,9 @@ class SparkCounts(Confidential):
             CountsBySize(*(part[name].astype(np.int64) for name in ("offsets", "size", "count")))
             for part in parts
         ]
-        return NoisyCounts(self._totals, tuple(levels)), concatenate(leaves)
+        return NoisyCounts(self._totals, tuple(levels), totals=self.noisy_totals), concatenate(
+            leaves
+        )
 
     def _with_paid_totals(self, plan: Plan, stream: KeyStream) -> SparkCounts:
         """The same with numbers of groups that are estimated from noisy ones, which the executors
@@ -221,7 +222,13 @@ class SparkCounts(Confidential):
         if self.cut < bottom:
             noisy += self._noisy_totals(job, *self._lower, range(self.cut + 1, bottom + 1))
         totals = paid_totals(self.hierarchy, plan, np.concatenate(noisy))
-        return replace(self, n_groups=totals[self.hierarchy.level_slice(bottom)], totals_paid=True)
+        return replace(
+            self,
+            n_groups=totals[self.hierarchy.level_slice(bottom)],
+            noisy_totals=totals_by_level(
+                self.hierarchy, [query.noise for query in plan.group_totals], np.concatenate(noisy)
+            ),
+        )
 
     def _noisy_totals(
         self, job: Job, rows: Any, pieces: list[Piece], levels: range

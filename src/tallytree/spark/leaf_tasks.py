@@ -19,6 +19,9 @@ from tallytree.group_sizes.estimate.staircases import (
     Staircases,
     estimate_staircases,
 )
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.curves import Curves
+from tallytree.group_sizes.kernels.sums import Sums
 from tallytree.group_sizes.plan.plan import LevelPlan
 from tallytree.group_sizes.reconcile.largest import LargestBelow
 from tallytree.group_sizes.reconcile.staircases import (
@@ -30,14 +33,12 @@ from tallytree.group_sizes.reconcile.staircases import (
     sum_leaves,
 )
 from tallytree.group_sizes.release.noisy_tables import noisy_from_part
-from tallytree.group_sizes.release.tables import counts_part, paths_below
-from tallytree.kernels.staircase.blocks import Prior
-from tallytree.kernels.staircase.curves import Curves
-from tallytree.kernels.staircase.sums import Sums
+from tallytree.group_sizes.release.tables import counts_part
 from tallytree.model.arrays import IntArray
 from tallytree.model.classes import SizeNames
 from tallytree.model.count_of_counts import concatenate, sum_over_regions
 from tallytree.releases.checks import differing_regions
+from tallytree.releases.region_tables import paths_below
 from tallytree.spark.pieces import Arrays, pack, unpack
 from tallytree.storage.folder import write_part
 from tallytree.storage.parts import PartFile, part_name

@@ -23,20 +23,21 @@ from tallytree.group_sizes.estimate.staircases import (
 )
 from tallytree.group_sizes.manifest import sizes_up_to
 from tallytree.group_sizes.mechanisms.turns import AboveFinest
+from tallytree.group_sizes.noisy import Groups
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.largest import joined_below
 from tallytree.group_sizes.reconcile.staircases import FromBelow, HandedDown, Told, finish_above
 from tallytree.group_sizes.release.noisy_tables import noisy_reader
-from tallytree.group_sizes.release.tables import counts_reader, path_array
+from tallytree.group_sizes.release.tables import counts_reader
 from tallytree.group_sizes.release.written import WrittenTables
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES
 from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.model.hierarchy import LABELS_AT_ONCE, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
-from tallytree.privacy.noisy import NoisyCounts
 from tallytree.releases.checks import Check, check_counts, where_wrong
 from tallytree.releases.progress import Progress
+from tallytree.releases.region_tables import path_array
 from tallytree.spark.leaf_tasks import (
     LeafJob,
     describe_in,
@@ -60,7 +61,7 @@ MOST_CELLS_AT_ONCE = 1 << 21
 def write_leaves(
     lower: tuple[Any, list[Piece]],
     hierarchy: Hierarchy,
-    n_groups: IntArray,
+    groups: Groups,
     job: Job,
     above: AboveFinest,
     measured: Callable[[Plan, IntArray, Parts], None],
@@ -73,14 +74,15 @@ def write_leaves(
     ----------
     lower
         Confidential rows of the leaves, and the pieces that they are in.
-    n_groups
-        Groups of every region that the release keeps to.
+    groups
+        Numbers of groups that the release keeps to, and the noisy ones that they follow from.
     above
         What was measured and estimated of the levels above.
     measured
         Told as soon as all answers are written.
     """
     (rows, pieces), folder, level = lower, Path(job.folder), hierarchy.n_levels - 1
+    n_groups = groups.n_groups
     tree = _Above(hierarchy, n_groups, pieces)
     for number, piece in enumerate(pieces):
         describe_in(
@@ -92,7 +94,7 @@ def write_leaves(
     answers = run_on_rows(
         rows, [pack(each) for each in tree.to_measure(sample)], job, "measure_leaves"
     )
-    noisy = (tree.write_noisy(folder, above), *_files(folder, _NOISY, answers))
+    noisy = (tree.write_noisy(folder, above, groups), *_files(folder, _NOISY, answers))
     give_back()
     measured(above.plan, n_groups, {_NOISY: noisy})
 
@@ -202,10 +204,15 @@ class _Above:
             )
         return public
 
-    def write_noisy(self, folder: Path, above: AboveFinest) -> PartFile:
-        """Write the answers of the levels above."""
-        noisy = NoisyCounts(self.n_groups, above.noisy_with_look())
-        reader = noisy_reader(Lattice(self.tree, NO_ATTRIBUTES), noisy, self.paths)
+    def write_noisy(self, folder: Path, above: AboveFinest, groups: Groups) -> PartFile:
+        """Write the answers of the levels above, and numbers of groups of all levels where they were
+        measured.
+        """
+        noisy = groups.answered(above.noisy_with_look())
+        tree, paths = self.tree, self.paths
+        if groups.noisy_totals:
+            tree, paths = self.whole, path_array(self.whole)
+        reader = noisy_reader(Lattice(tree, NO_ATTRIBUTES), noisy, paths)
         return write_part(folder, part_name(_NOISY, 0), reader)
 
     def joined(self, found: Any, n_sizes: int) -> Told:

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from tallytree.group_sizes.estimate.views import estimate_view
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.matching import Runs, match_children
 from tallytree.group_sizes.measure.levels import (
     Place,
     measure_regions,
@@ -19,17 +21,14 @@ from tallytree.group_sizes.measure.levels import (
 )
 from tallytree.group_sizes.measure.staircases import measure_first_look, measure_staircases
 from tallytree.group_sizes.mechanisms.turns import turns_down
-from tallytree.group_sizes.plan.groups import Groups
+from tallytree.group_sizes.noisy import Groups, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.matching import counts_of, runs_of
 from tallytree.group_sizes.release.noisy_tables import noisy_part
-from tallytree.kernels.matching import Runs, match_children
-from tallytree.kernels.staircase.blocks import Prior
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.lattice import Lattice
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 from tallytree.spark.leaf_tasks import (
     described_in,

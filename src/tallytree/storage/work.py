@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tallytree.errors import PaidNotFinishedError, StorageError
+from tallytree.storage.note import is_note
 from tallytree.storage.rename import move_new, swap
 from tallytree.storage.sealing import OWN_CHECKSUM, is_whole, sealed
 
@@ -76,7 +77,7 @@ class Work:
         if not isinstance(found, dict):
             raise self._unreadable(file)
         known = found.get("format_version", FORMAT_VERSION) == FORMAT_VERSION
-        if known and not is_whole(found, text):
+        if known and not (is_whole(found, text) and is_note(found)):
             raise self._unreadable(file)
         return {name: value for name, value in found.items() if name != OWN_CHECKSUM}
 
@@ -243,7 +244,7 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
             place.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=0o700, exist_ok=True)
             _refuse_foreign(path)
-            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            lock = _opened_lock(path)
             # What will be paid for is kept in this folder, so its name and those of the folders
             # above must outlive a power cut.
             for above in path.parents:
@@ -313,17 +314,23 @@ def reopen_any(target: str | Path) -> Work | None:
     path = work_folder(place)
     try:
         _refuse_foreign(path)
-        lock = os.open(
-            path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600
-        )  # a run may have died between folder and lock
+        lock = _opened_lock(path)  # a run may have died between folder and lock
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"Cannot write to {path}: {error.strerror}. Remove it.") from None
     if not _locked(lock):
         os.close(lock)
         raise StorageError(f"Another run is writing {place} at this moment. Wait for it.")
     found = Work(place, path, False, lock)
     found.bring_back()
     return replace(found, overwrite=bool(found.readable_note().get("overwrite")))
+
+
+def _opened_lock(path: Path) -> int:
+    return os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def _refuse_foreign(path: Path) -> None:

@@ -16,8 +16,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.hats import hat_forms
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.strategies.hat_kernels import hat_forms
 
 COLUMN_SUM = 2**16  # of all coefficients of a bin
 CROWDING_UNIT = 16

@@ -190,6 +190,7 @@ def _descend(gram: FloatArray, start: FloatArray, rounds: int) -> FloatArray:
     start.
     """
     from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
 
     shape = start.shape
 
@@ -205,7 +206,9 @@ def _descend(gram: FloatArray, start: FloatArray, rounds: int) -> FloatArray:
 
     scale = float(np.trace(gram))
     options = {"maxiter": rounds, "maxfun": 2 * rounds, "maxcor": 20}
-    found = minimize(
-        objective, start.ravel(), jac=True, method="L-BFGS-B", options=options
-    ).x.reshape(shape)
+    # One thread: many small products wait for each other's threads on a busy machine, for minutes.
+    with threadpool_limits(limits=1, user_api="blas"):
+        found = minimize(
+            objective, start.ravel(), jac=True, method="L-BFGS-B", options=options
+        ).x.reshape(shape)
     return np.asarray(found / np.abs(found).sum(axis=0), dtype=np.float64)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tallytree.model.part import part_of
 from tallytree.privacy.accounting import measurements
 from tallytree.privacy.guarantee import unit_from_json
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.releases.checks import Check
 from tallytree.releases.privacy_checks import Leaves, check_privacy
 from tallytree.releases.rewriting import check_written
-from tallytree.releases.rows import part_of
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.streams.manifest import check_stream_record, steps_of, stream_manifest, stream_plan
 from tallytree.streams.plan import usual_epochs

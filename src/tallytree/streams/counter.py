@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import InputError, RequestError
-from tallytree.kernels.stream_rows import MOST_ARRIVALS
 from tallytree.ledger.payment import payment_from
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
@@ -24,6 +23,7 @@ from tallytree.releases.keeping import Keeping, paid_noise
 from tallytree.strategies.answers import Answer
 from tallytree.strategies.intervals import check_confidence
 from tallytree.streams.estimate import StreamEstimator, estimate_stream
+from tallytree.streams.kernels import MOST_ARRIVALS
 from tallytree.streams.manifest import stream_manifest
 from tallytree.streams.measure import measure_steps
 from tallytree.streams.plan import planned_stream

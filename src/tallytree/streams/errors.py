@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tallytree.kernels.stream_rows import square_root_weights
 from tallytree.model.arrays import FloatArray
+from tallytree.streams.kernels import square_root_weights
 
 _WIDEST_BRANCHING = 1024
 

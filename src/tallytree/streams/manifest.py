@@ -7,16 +7,15 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.errors import InputError
-from tallytree.model.part import Part
+from tallytree.model.part import Part, kept_rows
 from tallytree.model.steps import Steps, steps_from
 from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json, unit_from_json
 from tallytree.releases.checks import Check
-from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
-from tallytree.storage.versions import library_versions
 from tallytree.streams.plan import StreamPlan, plan_stream
+from tallytree.version import library_versions
 
 KIND = "stream"
 # What changes when a stream goes on; for everything else the ledger vouches, see

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.stream_rows import (
-    MOST_ARRIVALS,
-    block_sums,
-    square_root_weights,
-    weighted_rows,
-)
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Fact
 from tallytree.model.confidential_stream import ConfidentialArrivals
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import BitSource
+from tallytree.streams.kernels import (
+    MOST_ARRIVALS,
+    block_sums,
+    square_root_weights,
+    weighted_rows,
+)
 from tallytree.streams.plan import StreamPlan
 
 # Levels of the stream's places: more than any tree has, so that no two epochs share a place.

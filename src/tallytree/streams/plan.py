@@ -37,19 +37,17 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.stream_rows import WEIGHT_BITS, square_root_weights
 from tallytree.model.arrays import IntArray
 from tallytree.options.choices import StreamStrategy, StreamStrategyName
 from tallytree.options.stream import CounterOptions
 from tallytree.privacy.accounting import Composition, MechanismRecord, Record
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, refuse_more_changes
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     histogram_sensitivity,
     running_rows_sensitivity,
 )
-from tallytree.privacy.stated_budget import refuse_more_changes
 from tallytree.streams.errors import (
     best_stream_branching,
     block_moments,
@@ -57,6 +55,7 @@ from tallytree.streams.errors import (
     decoding_weights,
     n_levels,
 )
+from tallytree.streams.kernels import WEIGHT_BITS, square_root_weights
 
 # Weights and their inverse of a million steps take seconds and megabytes; hourly counts last for a
 # century.
@@ -201,14 +200,7 @@ def plan_stream(
     >>> plan_stream(Budget("pure", Fraction(1)), 365).branching
     (20,)
     """
-    if horizon is not None and (
-        isinstance(horizon, bool)
-        or not isinstance(horizon, int)
-        or not 1 <= horizon < LONGEST_HORIZON
-    ):
-        raise RequestError(
-            f"The horizon of a stream is a whole number of at least 1, or None; got {horizon!r}."
-        )
+    _check_horizon(horizon)
     if strategy == "auto":
         strategy = "tree" if budget.definition == "pure" else "square-root"
     if strategy not in get_args(StreamStrategy):
@@ -224,31 +216,25 @@ def plan_stream(
         epochs = usual_epochs(horizon)
     if not epochs or not 1 <= min(epochs) <= max(epochs) <= LONGEST_EPOCH:
         raise RequestError(f"Epochs of a stream have 1 to {LONGEST_EPOCH:,} steps, got {epochs}.")
-    given = (
+    wanted = (
         [branching] * len(epochs)
         if branching is None or isinstance(branching, int)
         else list(branching)
     )
-    trees, sensitivities, noises = [], [], []
-    for length, wanted in zip(epochs, given, strict=True):
+    trees = [
+        _branching(length, of_epoch, budget) if strategy == "tree" else 1
+        for length, of_epoch in zip(epochs, wanted, strict=True)
+    ]
+    sensitivities, noises = [], []
+    for length, branches in zip(epochs, trees):
         if strategy == "tree":
-            b = (
-                best_stream_branching(length, budget.definition == "pure")
-                if wanted is None
-                else wanted
-            )
-            if b < 2:
-                raise RequestError(f"The branching of a tree is at least 2, got {b}.")
             levels, sensitivity = (
-                n_levels(length, b),
+                n_levels(length, branches),
                 histogram_sensitivity(contributions=contributions),
             )
         else:
-            b, levels = 1, 1
-            sensitivity = running_rows_sensitivity(
-                square_root_weights(length), contributions=contributions
-            )
-        trees.append(b)
+            weights = square_root_weights(length)
+            levels, sensitivity = 1, running_rows_sensitivity(weights, contributions=contributions)
         sensitivities.append(sensitivity)
         noises.append(noise_for(Budget(budget.definition, budget.total / levels), sensitivity))
     return StreamPlan(
@@ -262,6 +248,24 @@ def plan_stream(
         contributions,
         inference,
     )
+
+
+def _check_horizon(horizon: int | None) -> None:
+    """A horizon is a public number of steps, or left out."""
+    whole = isinstance(horizon, int) and not isinstance(horizon, bool)
+    if horizon is not None and not (whole and 1 <= horizon < LONGEST_HORIZON):
+        raise RequestError(
+            f"The horizon of a stream is a whole number of at least 1, or None; got {horizon!r}."
+        )
+
+
+def _branching(length: int, wanted: int | None, budget: Budget) -> int:
+    """The branching of an epoch's tree: the wanted one, or the best."""
+    if wanted is None:
+        return best_stream_branching(length, budget.definition == "pure")
+    if wanted < 2:
+        raise RequestError(f"The branching of a tree is at least 2, got {wanted}.")
+    return wanted
 
 
 def usual_epochs(horizon: int | None) -> tuple[int, ...]:

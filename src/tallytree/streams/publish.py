@@ -26,7 +26,7 @@ without one the statement says what is assumed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -38,7 +38,6 @@ from tallytree.errors import InputError, RequestError, StorageError
 from tallytree.ingest.binning import check_counts
 from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
 from tallytree.ingest.steps import read_steps
-from tallytree.ledger.chain import Receipt
 from tallytree.ledger.payment import Payment, payment_from, report_release
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Altered
@@ -157,11 +156,12 @@ def _run(
     if earlier is None or n_steps > done:
         asked = {**(manifest if earlier is None else earlier.manifest), "n_steps": n_steps}
         asked["versions"] = manifest["versions"]
-        going = _going_on(earlier, n_steps, payment, noted.get("run"))
-        keeping = Keeping(payment if earlier is None else None, work)
-        made = _measured(
-            arrivals.up_to(n_steps), asked, earlier, insecure_seed, keeping, tell, going
-        )
+        keeping = Keeping(payment, work)
+        if earlier is not None and payment is not None:
+            advance = _going_on(earlier, n_steps, payment, noted.get("run"))
+            paid = replace(payment, key=str(advance.receipt["key"]))
+            keeping = Keeping(paid, work, advance=advance)
+        made = _measured(arrivals.up_to(n_steps), asked, earlier, insecure_seed, keeping, tell)
         finish(work, made, payment=payment)
         return made
     if payment is not None:
@@ -177,7 +177,6 @@ def _measured(
     insecure_seed: int | None,
     keeping: Keeping,
     tell: Altered | None,
-    going: GoingOn | None = None,
 ) -> StreamRelease:
     """Pay for a stream, unless it is under way, and release the steps that are new."""
     plan, n_steps = stream_plan(manifest), arrivals.n_steps
@@ -186,8 +185,6 @@ def _measured(
     )
     assert known is not None
     with paid_noise(keeping, manifest, insecure_seed, read=arrivals, tell=tell) as paid:
-        if going is not None and keeping.work is not None:
-            going.note(keeping.work)
         rows = np.concatenate([known, measure_arrivals(plan, arrivals, paid.stream, first=first)])
         tables = {"noisy.parquet": noisy_table(plan, n_steps, rows)}
         if earlier is not None:
@@ -196,39 +193,20 @@ def _measured(
     return stream_from_noisy(rows, paid.manifest, tables.get(_RELEASED))
 
 
-@dataclass(frozen=True, eq=False)
-class GoingOn:
-    """A stream that an account paid for, on its way to further steps."""
-
-    payment: Payment
-    receipt: Receipt
-    advance: Advance
-
-    def note(self, work: Work) -> None:
-        """Keep the name of the run, then have the ledger note it: so that this run alone goes on
-        with what it draws.
-        """
-        from tallytree.ledger.advance import note_advance  # loads SQLAlchemy
-
-        work.write_note(work.note() | {"run": self.advance.run})
-        note_advance(self.payment.ledger, self.receipt, self.advance)
-
-
-def _going_on(
-    earlier: StreamRelease | None, n_steps: int, payment: Payment | None, run: str | None
-) -> GoingOn | None:
-    """What the ledger will note before further steps are drawn; refuses a folder that is behind.
-    None for a first run, and where no ledger paid.
-    """
-    if earlier is None or payment is None:
-        return None
+def _going_on(earlier: StreamRelease, n_steps: int, payment: Payment, run: str | None) -> Advance:
+    """What the ledger will note before further steps are drawn; refuses a folder that is behind."""
     from tallytree.ledger.advance import Advance, refuse_behind  # loads SQLAlchemy
 
-    receipt = earlier.manifest["privacy"]["ledger"]
     assert earlier.noisy is not None
-    advance = Advance(earlier.n_steps, n_steps, run or uuid4().hex, public_digest([earlier.noisy]))
-    refuse_behind(payment.ledger, receipt, advance)
-    return GoingOn(payment, receipt, advance)
+    advance = Advance(
+        earlier.n_steps,
+        n_steps,
+        run or uuid4().hex,
+        public_digest([earlier.noisy]),
+        earlier.manifest["privacy"]["ledger"],
+    )
+    refuse_behind(payment.ledger, advance)
+    return advance
 
 
 def stream_from_noisy(

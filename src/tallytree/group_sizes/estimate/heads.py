@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from tallytree.group_sizes.estimate.staircases import MeasuredLevel
-from tallytree.kernels.staircase.blocks import Prior
+from tallytree.group_sizes.kernels.blocks import Prior
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.tuning.blocks import ROUGHNESS
 from tallytree.tuning.curves import EMPTY_HEAD, HOPELESS_HEAD

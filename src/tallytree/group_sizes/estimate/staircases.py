@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,22 +18,22 @@ from tallytree.errors import VerificationError
 from tallytree.group_sizes.estimate import largest
 from tallytree.group_sizes.estimate.hybrid import laplace_scale
 from tallytree.group_sizes.estimate.largest import Largest
-from tallytree.group_sizes.plan.first_look import FirstLook
-from tallytree.kernels.isotonic import isotonic_runs
-from tallytree.kernels.staircase.blocks import Prior
-from tallytree.kernels.staircase.curves import (
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.curves import (
     Blocks,
     Curves,
     final_fits,
     first_fits,
-    log_likelihood,
+    log_likelihoods,
 )
-from tallytree.kernels.staircase.rows import Rows, finish_with_rows, hidden_excess
-from tallytree.kernels.staircase.shapes import shapes, smoothed
-from tallytree.kernels.staircase.steps import fit_steps, steps_log_likelihood
+from tallytree.group_sizes.kernels.rows import Rows, finish_with_rows, hidden_excess
+from tallytree.group_sizes.kernels.shapes import shapes, smoothed
+from tallytree.group_sizes.kernels.steps import fit_steps, steps_log_likelihoods
+from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery
+from tallytree.group_sizes.plan.first_look import FirstLook
+from tallytree.kernels.isotonic import isotonic_runs
 from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.count_of_counts import sum_runs
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.tuning.curves import (
     DROP_CHANCES,
     HIDDEN_SAMPLE,
@@ -152,7 +153,7 @@ class MeasuredLevel:
             self.noisy.piece(regions), self.n_groups[regions], self.prior.piece(regions)
         )
 
-    @property
+    @cached_property
     def blocks(self) -> Blocks:
         """What was measured below the rows."""
         sums, ends = self.noisy["blocks"], self.noisy["block ends"]
@@ -308,10 +309,12 @@ def _best_prior(sample: MeasuredLevel, first: FloatArray) -> tuple[float, float,
     best: tuple[float, float, float] | None = None
     for window in WINDOWS:
         candidate = smoothed(sample.prior, window)
-        for kappa in ROUGHNESSES:
-            found = log_likelihood(sample.n_groups, candidate, sample.blocks, kappa, first, every)
-            if best is None or found > best[2]:
-                best = window, kappa, found
+        likelihoods = log_likelihoods(
+            sample.n_groups, candidate, sample.blocks, ROUGHNESSES, first, every
+        )
+        for kappa, likelihood in zip(ROUGHNESSES, likelihoods):
+            if best is None or likelihood > best[2]:
+                best = window, kappa, likelihood
     assert best is not None
     return best
 
@@ -321,8 +324,8 @@ def _best_steps(sample: MeasuredLevel, first: FloatArray) -> tuple[float, float]
     log-likelihood.
     """
     every = np.arange(len(sample.n_groups))
-    found = [steps_log_likelihood(sample.blocks, first, chance, every) for chance in DROP_CHANCES]
-    return DROP_CHANCES[int(np.argmax(found))], max(found)
+    likelihoods = steps_log_likelihoods(sample.blocks, first, DROP_CHANCES, every)
+    return DROP_CHANCES[int(np.argmax(likelihoods))], max(likelihoods)
 
 
 def _sample(n_regions: int, most: int) -> IntArray:

@@ -9,9 +9,9 @@ from tallytree.group_sizes.estimate.single_view import (
     estimate_naive,
     estimate_sizes,
 )
+from tallytree.group_sizes.noisy import NoisyLevel
 from tallytree.group_sizes.plan.plan import LevelPlan
 from tallytree.model.arrays import IntArray
-from tallytree.privacy.noisy import NoisyLevel
 
 
 def estimate_view(plan: LevelPlan, noisy: NoisyLevel, n_groups: IntArray) -> Estimate:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tallytree.group_sizes.kernels.blocks import Prior
 from tallytree.group_sizes.measure.levels import Place
 from tallytree.group_sizes.measure.staircases import measure_first_look, measure_staircases
 from tallytree.group_sizes.measure.views import measure_totals
 from tallytree.group_sizes.mechanisms.mechanism import Measured
 from tallytree.group_sizes.mechanisms.turns import measure_in_turns
-from tallytree.group_sizes.plan.groups import Groups, families_of
+from tallytree.group_sizes.noisy import Groups, NoisyLevel
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan
-from tallytree.kernels.staircase.blocks import Prior
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential, ConfidentialCounts
 from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family
-from tallytree.privacy.noisy import NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress
 
@@ -33,7 +32,7 @@ class _Here(Confidential):
         return measure_first_look(self.counts.counts_of(Family(0, ())), query, self.stream)
 
     def level(self, plan: Plan, place: int, prior: Prior) -> NoisyLevel:
-        family = families_of(plan, self.groups.lattice)[place]
+        family = plan.levels[place].family
         where = Place(self.stream, 0, self.groups.lattice.n_rows(family))
         return measure_staircases(
             self.counts.counts_of(family), plan.levels[place], self.groups.of(family), prior, where
@@ -52,5 +51,6 @@ def measure_adaptive(
     With attributes the numbers of groups of all their combinations are public.
     """
     cells = counts.cell_counts.n_groups() if counts.cell_counts is not None else None
-    groups = Groups(facts.lattice, measure_totals(counts, plan, stream), cells)
+    n_groups, totals = measure_totals(counts, plan, stream)
+    groups = Groups(facts.lattice, n_groups, cells, totals)
     return measure_in_turns(_Here(counts, groups, stream), plan, facts, groups, progress)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.plan import LevelPlan, QueryPlan
 from tallytree.group_sizes.plan.thresholds import hybrid_thresholds, most_listed, tail_lengths
 from tallytree.kernels.queries import count_more_than, largest_sizes
@@ -22,7 +23,6 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.lattice import Family
 from tallytree.options.choices import Totals
 from tallytree.privacy.noise import add_noise
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 
 # Answers that exist without their noise at one time: enough to keep all cores busy, too few to

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.privacy.noise import add_noise
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 
 PEOPLE = "people"

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
-from tallytree.group_sizes.plan.groups import Groups, families_of
+from tallytree.group_sizes.noisy import Groups, NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.plan import SIZE_LOOK, LevelPlan, Plan, with_bins_asked
 from tallytree.group_sizes.plan.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
 from tallytree.model.arrays import IntArray
@@ -20,7 +20,6 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.facts import PublicFacts
 from tallytree.privacy.noise import add_noise
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress
 
@@ -52,7 +51,7 @@ def bins_planned(
     plan: Plan, facts: PublicFacts, look: NoisyQuery, edges: IntArray, groups: Groups | None
 ) -> SizeBins:
     """The bins that follow from a look; ``groups`` are the public numbers of groups."""
-    regions = [facts.lattice.n_rows(family) for family in families_of(plan, facts.lattice)]
+    regions = [facts.lattice.n_rows(family) for family in plan.families]
     stds = [level.query.noise.std for level in plan.levels if level.query is not None]
     known = None if groups is None else int(groups.n_groups[0])
     return bins_after_look(
@@ -71,7 +70,7 @@ def measure_levels_in_bins(
     """Measure every level in bins of sizes."""
     plan = with_bins_asked(plan, facts, bins)
     levels = []
-    for place, (level, family) in enumerate(zip(plan.levels, families_of(plan, facts.lattice))):
+    for place, (level, family) in enumerate(zip(plan.levels, plan.families)):
         progress(place, len(plan.levels) + 1, f"measuring {level.name}")
         levels.append(measure_size_bins(counts.counts_of(family), bins, level, stream))
     groups = public_groups(counts)

@@ -24,21 +24,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from tallytree.group_sizes.measure.levels import Place
-from tallytree.group_sizes.plan.first_look import look_ends
-from tallytree.group_sizes.plan.plan import LevelPlan, QueryPlan
-from tallytree.kernels.queries import largest_sizes
-from tallytree.kernels.staircase.blocks import (
+from tallytree.group_sizes.kernels.blocks import (
     Predictions,
     Prior,
     advance,
     cells_between,
     next_blocks,
 )
+from tallytree.group_sizes.measure.levels import Place
+from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery, joined_queries
+from tallytree.group_sizes.plan.first_look import look_ends
+from tallytree.group_sizes.plan.plan import LevelPlan, QueryPlan
+from tallytree.kernels.queries import largest_sizes
 from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.privacy.noise import Noise, add_noise
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery, joined_queries
 from tallytree.privacy.randomness import KeyStream
 from tallytree.tuning.blocks import FIRST_ROUND, ROW_MARGIN
 

@@ -10,6 +10,7 @@ from tallytree.group_sizes.measure.levels import (
     measure_level,
 )
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, totals_by_level
 from tallytree.group_sizes.plan.memory import most_groups
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.totals import consistent_totals
@@ -17,7 +18,6 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Altered, ConfidentialCounts
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.privacy.noisy import NoisyCounts
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress, silent
 
@@ -37,7 +37,7 @@ def measure_views(
     counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent
 ) -> NoisyCounts:
     """Take every measurement of a plan."""
-    n_groups = measure_totals(counts, plan, stream)
+    n_groups, totals = measure_totals(counts, plan, stream)
     max_size = plan.max_size
     if plan.largest_size is not None:
         max_size = min(measure_largest_size(counts, plan.largest_size, stream), plan.most_sizes)
@@ -48,15 +48,20 @@ def measure_views(
         levels.append(
             measure_level(counts, level, n_groups[here], max_size, stream, totals=plan.totals)
         )
-    return NoisyCounts(n_groups, tuple(levels))
+    return NoisyCounts(n_groups, tuple(levels), totals=totals)
 
 
-def measure_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> IntArray:
-    """Number of groups of every region: public, or noisy and then made to add up."""
+def measure_totals(
+    counts: ConfidentialCounts, plan: Plan, stream: KeyStream
+) -> tuple[IntArray, tuple[NoisyLevel, ...]]:
+    """Number of groups of every region: public, or noisy and then made to add up; and the noisy
+    ones.
+    """
     if counts.public.groups_public:
-        return counts.hierarchy.sum_from_leaves(counts.n_groups)
-    return paid_totals(
-        counts.hierarchy, plan, measure_group_totals(counts, plan.group_totals, stream)
+        return counts.hierarchy.sum_from_leaves(counts.n_groups), ()
+    noisy = measure_group_totals(counts, plan.group_totals, stream)
+    return paid_totals(counts.hierarchy, plan, noisy), totals_by_level(
+        counts.hierarchy, [query.noise for query in plan.group_totals], noisy
     )
 
 

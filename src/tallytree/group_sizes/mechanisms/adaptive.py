@@ -23,10 +23,9 @@ from tallytree.group_sizes.mechanisms.turns import (
     measured_level,
     without_look,
 )
-from tallytree.group_sizes.plan.groups import Groups, families_of
-from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
+from tallytree.group_sizes.noisy import Groups, NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan.plan import Plan, with_shares
-from tallytree.group_sizes.plan.traits import Traits
+from tallytree.group_sizes.plan.traits import OWN_TRAITS, Traits
 from tallytree.group_sizes.reconcile.cells import consistent_cells, nested_cells
 from tallytree.group_sizes.reconcile.people import counted_people, shift_of_entities
 from tallytree.group_sizes.reconcile.staircases import Leaves, consistent_leaves, families_of_leaves
@@ -37,7 +36,6 @@ from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.people import People
 from tallytree.privacy.budget import written_fraction
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.releases.progress import Progress
 from tallytree.storage.folder import Manifest
 
@@ -96,7 +94,7 @@ def _combine(
     def pieces(level: MeasuredLevel) -> Callable[[slice], Staircases]:
         return lambda regions: estimate_staircases(level.piece(regions), choices, is_leaf=True)
 
-    families = families_of(plan, lattice)
+    families = plan.families
     upper = {family: known for family, known in zip(families, above.levels) if known is not None}
     noise = {
         family: level.query.noise.variance

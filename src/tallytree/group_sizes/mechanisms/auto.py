@@ -22,10 +22,9 @@ from tallytree.group_sizes.mechanisms.adaptive import Adaptive
 from tallytree.group_sizes.mechanisms.mechanism import Estimated, Measured, Mechanism, Settled
 from tallytree.group_sizes.mechanisms.size_bins import InSizeBins
 from tallytree.group_sizes.plan.choice import Choice, choose
-from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
 from tallytree.group_sizes.plan.plan import Plan, plan_chosen, with_shares
 from tallytree.group_sizes.plan.size_bins import look_edges
-from tallytree.group_sizes.plan.traits import Traits
+from tallytree.group_sizes.plan.traits import OWN_TRAITS, Traits
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.facts import PublicFacts
 from tallytree.privacy.budget import written_fraction

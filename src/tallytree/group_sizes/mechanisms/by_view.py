@@ -8,7 +8,7 @@ from tallytree.group_sizes.estimate.runs import Estimate
 from tallytree.group_sizes.estimate.views import estimate_view
 from tallytree.group_sizes.mechanisms.at_once import AtOnce
 from tallytree.group_sizes.mechanisms.mechanism import Estimated, Measured
-from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
+from tallytree.group_sizes.plan.traits import OWN_TRAITS
 from tallytree.group_sizes.reconcile.matching import bottom_up, match_top_down
 from tallytree.model.facts import PublicFacts
 from tallytree.releases.progress import Progress

@@ -7,12 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.plan.traits import Traits
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.facts import PublicFacts
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress
 from tallytree.storage.folder import Manifest

@@ -12,11 +12,10 @@ from tallytree.group_sizes.estimate.size_bins import fit_size_bins
 from tallytree.group_sizes.manifest import bins_of, with_bins
 from tallytree.group_sizes.measure.size_bins import measure_in_bins, n_answers
 from tallytree.group_sizes.mechanisms.mechanism import Estimated, Measured, Settled
-from tallytree.group_sizes.plan.groups import Groups, families_of
-from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
+from tallytree.group_sizes.noisy import Groups
 from tallytree.group_sizes.plan.plan import Plan, with_bins_asked
 from tallytree.group_sizes.plan.size_bins import SizeBins, single_sizes
-from tallytree.group_sizes.plan.traits import Traits
+from tallytree.group_sizes.plan.traits import OWN_TRAITS, Traits
 from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_totals
 from tallytree.lattice.whole import whole_columns
 from tallytree.model.count_of_counts import sum_over_regions
@@ -52,7 +51,7 @@ class InSizeBins:
         level below the root, is a fact of the fit.
         """
         plan, noisy, bins = measured.settled.plan, measured.noisy, _bins(measured)
-        lattice, families = facts.lattice, families_of(measured.settled.plan, facts.lattice)
+        lattice, families = facts.lattice, measured.settled.plan.families
         progress(len(plan.levels), len(plan.levels) + 1, "combining all levels")
         tree, orders = lattice.nested(families)
         tables, variances = [], []

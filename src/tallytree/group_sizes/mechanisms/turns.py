@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import Protocol
 
@@ -22,21 +21,26 @@ from tallytree.group_sizes.estimate.staircases import (
     prior_below,
     prior_of_root,
 )
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.curves import Curves
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
+from tallytree.group_sizes.noisy import Groups, NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.allocation import shares_for_levels
 from tallytree.group_sizes.plan.families import shares_for_families
 from tallytree.group_sizes.plan.first_look import FirstLook, first_look
 from tallytree.group_sizes.plan.goals import goal_from
-from tallytree.group_sizes.plan.groups import Groups, families_of
 from tallytree.group_sizes.plan.memory import most_sizes
-from tallytree.group_sizes.plan.plan import SIZE_LOOK, Plan, QueryPlan, level_query, with_shares
-from tallytree.kernels.staircase.blocks import Prior
-from tallytree.kernels.staircase.curves import Curves
+from tallytree.group_sizes.plan.plan import (
+    SIZE_LOOK,
+    Plan,
+    QueryPlan,
+    noise_for_shares,
+    with_shares,
+)
 from tallytree.lattice.shares import wanted_families
 from tallytree.model.arrays import IntArray
 from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family, Lattice
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.releases.progress import Progress, silent
 
 
@@ -169,7 +173,7 @@ def _in_turns(
     would be asked for now: up to ``told``.
     """
     lattice, (answers, look) = groups.lattice, seen
-    assert families_of(plan, lattice)[-1] == lattice.finest
+    assert plan.levels[-1].family == lattice.finest
     told = max(told, plan.reach)
     n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
     if plan.max_size is not None:
@@ -199,9 +203,8 @@ def turns_down(
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []
     priors: dict[Family, Prior] = {}
-    for place, (level, family) in enumerate(
-        zip(plan.levels[:n_places], families_of(plan, groups.lattice))
-    ):
+    for place, level in enumerate(plan.levels[:n_places]):
+        family = level.family
         progress(2 * place, 2 * len(plan.levels), f"measuring {level.name}")
         if level.query is None:
             noisy.append(NoisyLevel(level.level, (), level.by))
@@ -248,9 +251,7 @@ def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, groups: Gr
         return plan
     lattice = facts.lattice
 
-    def noise_std(share: Fraction) -> float:
-        return level_query(plan, facts, len(plan.levels) - 1, share).noise.std
-
+    noise_std = noise_for_shares(plan, facts, len(plan.levels) - 1)
     if facts.attributes:
         of = {family: groups.of(family) for family in lattice.families}
         wanted = wanted_families(plan.request.want, lattice)

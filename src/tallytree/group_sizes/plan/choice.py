@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import VerificationError
+from tallytree.group_sizes.noisy import Groups, NoisyQuery
 from tallytree.group_sizes.plan.allocation import (
     BlockErrors,
     Shape,
@@ -30,8 +31,7 @@ from tallytree.group_sizes.plan.allocation import (
 )
 from tallytree.group_sizes.plan.families import predicted_of_families, shares_for_families
 from tallytree.group_sizes.plan.first_look import FirstLook, look_ends
-from tallytree.group_sizes.plan.groups import Groups, families_of
-from tallytree.group_sizes.plan.plan import Plan, level_query
+from tallytree.group_sizes.plan.plan import Plan, noise_for_shares
 from tallytree.group_sizes.plan.size_bins import (
     CURVE_MISS,
     MEAN_OF_NORMAL,
@@ -44,7 +44,6 @@ from tallytree.lattice.shares import wanted_families
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.facts import PublicFacts
 from tallytree.options.choices import Mechanism
-from tallytree.privacy.noisy import NoisyQuery
 from tallytree.tuning.choice import (
     BLIND_LOOK,
     HOPELESS,
@@ -133,7 +132,7 @@ def choose(
     groups = _alike(facts, int(curve[0])) if groups is None else groups
     n_groups = int(groups.n_groups[0])
     share = Fraction(1, facts.hierarchy.n_levels)
-    if level_query(staircases, facts, 0, share).noise.std > HOPELESS * n_groups:
+    if noise_for_shares(staircases, facts, 0)(share) > HOPELESS * n_groups:
         return Choice("size-bins", _HOPELESS, reach), in_bins[0]
     if look.noise.std * BLIND_LOOK > n_groups:
         small = facts.max_quantity <= SMALL_QUANTITY
@@ -181,17 +180,13 @@ def _staircases(
     plan: Plan, path: Plan, facts: PublicFacts, shown: FirstLook, groups: Groups
 ) -> list[float]:
     """Predicted errors of staircases for the tables of another plan (``path``)."""
-    lattice = facts.lattice
-
-    def noise_std(share: Any) -> float:
-        return level_query(plan, facts, len(plan.levels) - 1, share).noise.std
-
+    lattice, noise_std = facts.lattice, noise_for_shares(plan, facts, -1)
     if lattice.attributes:
         of = {family: groups.of(family) for family in lattice.families}
         wanted = wanted_families((), lattice)
         shares = shares_for_families(shown, lattice, of, noise_std, wanted)
         found = predicted_of_families(shown, lattice, of, noise_std, shares)
-        return [found[family] for family in families_of(path, lattice)]
+        return [found[family] for family in path.families]
     levels = [groups.of(family) for family in lattice.families]
     shares = shares_for_levels(shown, levels, noise_std)
     return predicted_errors(shown, levels, noise_std, shares).tolist()
@@ -204,7 +199,7 @@ def _bins(
     by inverse variance.
     """
     shape = shape_of(shown)
-    of_levels = [groups.of(family) for family in families_of(plan, facts.lattice)]
+    of_levels = [groups.of(family) for family in plan.families]
     stds = [level.query.noise.std for level in plan.levels if level.query is not None]
     own = [
         _own_errors(shape, n, std, bins, gaussian=plan.gaussian, known=facts.groups_public)

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.kernels.staircase.curves import fit_falling
+from tallytree.group_sizes.kernels.curves import fit_falling
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.tuning.blocks import SPACING
 from tallytree.tuning.look import (
+    CLEAR_FALL,
     FARTHEST,
     FEW_GROUPS,
     LARGEST_LOOK,
     LEANING,
     LEAST_SIZES,
+    OUTLYING,
     RELATIVE_WIDTH,
     SEEN_SCALES,
     UNSEEN_FALL,
@@ -87,15 +89,16 @@ class FirstLook:
         """Sizes to tell apart: up to where single groups lie further apart than the best noise on
         any level blurs.
 
-        From there on the largest groups are measured one by one; so are the last few, however near
-        to each other, and those far past what the look can see. Never fewer than answers already
+        From there on the largest groups are measured one by one; so are the last few where they
+        lie far out, and those far past what the look can see. Never fewer than answers already
         ``told`` apart, as far as memory goes.
         """
         before = np.concatenate(([float(self.n_groups)], self.height[:-1]))
         cells = np.cumsum((self.height * self.widths)[::-1])[::-1]
         usual = min(USUAL_SIZES, max(most // 4, LEAST_SIZES))
         apart = cells > SPACING * least_noise_std * before**2
-        sparse = (apart | (before < FEW_GROUPS)) & (self.starts >= usual)
+        outlying = (before < FEW_GROUPS) & (cells > OUTLYING * before * self.starts)
+        sparse = (apart | outlying) & (self.starts >= usual)
         seen = max(FARTHEST * int(self.ends[self.n_seen - 1]), usual)
         found = min(int(self.starts[np.argmax(sparse)]), seen) if sparse.any() else seen
         fitting = self.ends[self.ends <= max(most, LEAST_SIZES)]
@@ -120,22 +123,30 @@ class FirstLook:
         return height, 2 * self.noise_std**2 / width**4 + unseen
 
     def usual_falls(self, n_sizes: int) -> tuple[FloatArray, FloatArray]:
-        """Share of groups of at least i entities that have exactly i, as geometric sizes of the
-        mean seen have it; variance.
+        """Share of groups of at least i entities that have exactly i, where sizes stop at the same
+        rate from i on, as far as a fall stands out of the noise; variance.
 
-        The mean excess at a block is that of all groups seen from there on, and leans on the one
-        before as far as noise is worth groups: where nothing is seen it stays the same.
+        The rate is that of stops over entities, 1/(1 + mean excess), between a block and the next
+        from which clearly fewer groups are left; to the end, where nothing is clear. A mean excess
+        leans on the block before by a part of a noise deviation's worth of groups: where nothing is
+        seen it stays the same.
         """
         cells = np.where(np.arange(len(self.ends)) < self.n_seen, self.height * self.widths, 0.0)
-        beyond = np.cumsum(cells[::-1])[::-1]
-        above = np.concatenate(([float(self.n_groups)], self.height[:-1]))
+        passed = np.concatenate(([0.0], np.cumsum(cells)))
+        above = np.concatenate(([float(self.n_groups)], self.height))[: self.n_seen + 1]
         lean = LEANING * self.noise_std
         near = self.starts < n_sizes
         excess = np.empty(int(near.sum()))
         before = cells.sum() / max(self.n_groups, 1)
         for block in range(len(excess)):
-            if block < self.n_seen and above[block] + lean > 0:
-                before = (beyond[block] + lean * before) / (above[block] + lean)
+            if block < self.n_seen:
+                left = above[block + 1 :]
+                clear = np.flatnonzero(above[block] - left > CLEAR_FALL * self.noise_std)
+                stop = block + 1 + int(clear[0]) if len(clear) else len(cells)
+                stops = above[block] - (above[stop] if len(clear) else 0.0)
+                if stops + lean > 0:
+                    seen = passed[stop] - passed[block]
+                    before = (seen + lean * before) / (stops + lean)
             excess[block] = before
         fall = 1 / (1 + np.repeat(excess, self.widths[near])[:n_sizes])
         return fall, (USUAL_DEVIATION * fall) ** 2

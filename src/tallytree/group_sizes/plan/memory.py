@@ -57,9 +57,7 @@ def cells_per_level(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> list[
     for level in plan.levels:
         here = n_groups[facts.hierarchy.level_slice(level.level)]
         if level.by:  # of tables by attributes the number of rows is enough
-            here = np.repeat(
-                here, facts.attributes.margin(facts.attributes.chosen(level.by)).n_cells
-            )
+            here = np.repeat(here, facts.lattice.n_cells(level.family))
         counts = level.query is not None or level.view == "staircase"
         cells.append(_cells(level, here, plan.max_size or 1) if counts else 0)
     return cells

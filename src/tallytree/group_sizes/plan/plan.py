@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache, partial
+from itertools import starmap
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.plan.goals import goal_from
@@ -37,7 +39,7 @@ from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family
 from tallytree.options.choices import Mechanism, Merge, Norm, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.privacy.budget import Budget, exact, noise_for
+from tallytree.privacy.budget import Budget, exact, noise_for, refuse_many_changes
 from tallytree.privacy.noise import DiscreteGaussian, Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
@@ -54,7 +56,6 @@ from tallytree.privacy.sensitivity import (
     size_blocks_sensitivity,
     sizes_sensitivity,
 )
-from tallytree.privacy.stated_budget import refuse_many_changes
 
 SIZE_LOOK = "size look"
 """The name of a first look at bins of sizes, where entities are protected."""
@@ -90,6 +91,12 @@ class LevelPlan:
     share: Fraction
     query: QueryPlan | None
     by: tuple[str, ...] = ()
+    margin: tuple[int, ...] = ()
+
+    @property
+    def family(self) -> Family:
+        """The level and the places of its attributes among all."""
+        return Family(self.level, self.margin)
 
     def question(self, name: str) -> str:
         """A question about this family, by a name that no other family of its level has.
@@ -132,6 +139,11 @@ class Plan:
     least_size: int = 0
     size_look: QueryPlan | None = None
     reach: int = 0
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The family that each level is about."""
+        return tuple(level.family for level in self.levels)
 
     @property
     def gaussian(self) -> bool:
@@ -183,22 +195,20 @@ def _plan_of(
     check_instance(mechanism, facts.hierarchy, max_size)
     _check_unit(mechanism, traits, facts)
     traits.refuse_request(request, facts)
+
+    query = partial(_query, budget)
     needs_max_size = any(
         view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0
     )
-    measures_max_size = needs_max_size and max_size is None
-
     largest_part = budget_of_largest_size(
-        request.max_size_budget, budget, measures_max_size=measures_max_size
+        request.max_size_budget, budget, measures_max_size=needs_max_size and max_size is None
     )
-    has_totals = facts.groups_public or traits.counts_groups
-    totals_part = Fraction(0) if has_totals else rest * GROUP_TOTALS_SHARE
+    group_totals: tuple[QueryPlan, ...] = ()
+    if not facts.groups_public and not traits.counts_groups:
+        group_totals = _group_totals(facts, query, rest * GROUP_TOTALS_SHARE, n_levels)
+    totals_part = sum((total.budget for total in group_totals), Fraction(0))
     look_part = rest * traits.look_share(facts, max_size)
     people_part = rest * _people_share(request, mechanism, traits, facts)
-
-    def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
-        return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
-
     plan = Plan(
         # With the mechanism's name, so that it can be asked for again whatever the default is then.
         request=replace(request, mechanism=mechanism),
@@ -212,17 +222,9 @@ def _plan_of(
         max_size=max_size,
         most_sizes=largest_table(mechanism, facts.hierarchy),
         largest_size=query(largest_part, largest_size_sensitivity(**_units(facts)))
-        if measures_max_size
+        if largest_part
         else None,
-        group_totals=()
-        if has_totals
-        else (
-            query(
-                totals_part / n_levels,
-                group_totals_sensitivity(contributions=facts.unit.contributions),
-            ),
-        )
-        * n_levels,
+        group_totals=group_totals,
         totals=totals,
         time_limit=seconds_from(request.time_limit),
         for_levels=rest - largest_part - totals_part - look_part - people_part,
@@ -239,18 +241,33 @@ def _plan_of(
         people=_people(facts, query, people_part),
         least_size=least_size_from(request.min_size, facts.least_size, max_size),
     )
-    every_level = [
-        view_sensitivity(view, facts, family.level) for family, view in zip(families, views)
-    ]
-    every_level += [view_sensitivity("people", facts, level.level) for level in plan.people]
-    refuse_many_changes(
-        budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))]
-    )
-    check_solver_noise(
-        mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None)
-    )
+    _refuse_plan(plan, facts)
     traits.refuse_plan(plan, facts.hierarchy)
     return plan
+
+
+def _refuse_plan(plan: Plan, facts: PublicFacts) -> None:
+    """Refuse what changes more answers than the budget was found for, and solvers under noise that
+    is too large for them.
+    """
+    # What a level might ask, measured or not, and twice the root: for its look too.
+    asked = [*plan.levels, *plan.people, plan.levels[0], plan.levels[0]]
+    refuse_many_changes(
+        plan.budget, [view_sensitivity(level.view, facts, level.level) for level in asked]
+    )
+    stds = [level.query.noise.std for level in plan.levels if level.query is not None]
+    check_solver_noise(plan.mechanism, max(stds))
+
+
+def _group_totals(
+    facts: PublicFacts,
+    query: Callable[[Fraction, Sensitivity], QueryPlan],
+    part: Fraction,
+    n_levels: int,
+) -> tuple[QueryPlan, ...]:
+    """The measured numbers of groups of each level."""
+    sensitivity = group_totals_sensitivity(contributions=facts.unit.contributions)
+    return (query(part / n_levels, sensitivity),) * n_levels
 
 
 def _people_share(
@@ -304,28 +321,40 @@ def _people(
 def _level_plan(facts: PublicFacts, family: Family, view: View, norm: Norm) -> LevelPlan:
     by = facts.attributes.margin(family.margin).names
     name = facts.hierarchy.level_names[family.level] + (f" by {', '.join(by)}" if by else "")
-    return LevelPlan(family.level, name, view, norm, Fraction(0), None, by)
+    return LevelPlan(family.level, name, view, norm, Fraction(0), None, by, family.margin)
 
 
-def level_query(plan: Plan, facts: PublicFacts, place: int, share: Fraction) -> QueryPlan:
-    """What a share of the levels' budget buys at a place among the plan's levels."""
+def noise_for_shares(plan: Plan, facts: PublicFacts, place: int) -> Callable[[Fraction], float]:
+    """The standard deviation of the noise at a place among the plan's levels, for any share of
+    their budget.
+    """
     sensitivity = view_sensitivity(plan.levels[place].view, facts, plan.levels[place].level)
-    part = plan.for_levels * share
-    return QueryPlan(
-        part, sensitivity, noise_for(Budget(plan.budget.definition, part), sensitivity)
-    )
+
+    @cache
+    def noise_std(share: Fraction) -> float:
+        return _query(plan.budget, plan.for_levels * share, sensitivity).noise.std
+
+    return noise_std
+
+
+def _query(budget: Budget, part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
+    """A query family that takes a part of the budget."""
+    return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
 
 
 def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> Plan:
     """The plan with the levels' budget split like this, for good; nothing is measured on a level
     with share 0.
     """
-    levels = tuple(
-        replace(
-            level, share=share, query=level_query(plan, facts, place, share) if share > 0 else None
-        )
-        for place, (level, share) in enumerate(zip(plan.levels, shares, strict=True))
-    )
+
+    def with_share(level: LevelPlan, share: Fraction) -> LevelPlan:
+        if share <= 0:
+            return replace(level, share=share, query=None)
+        sensitivity = view_sensitivity(level.view, facts, level.level)
+        query = _query(plan.budget, plan.for_levels * share, sensitivity)
+        return replace(level, share=share, query=query)
+
+    levels = tuple(starmap(with_share, zip(plan.levels, shares, strict=True)))
     return replace(plan, levels=levels, awaits_look=False)
 
 

@@ -83,15 +83,6 @@ def _normal(weights: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def shape_from_counts(size: IntArray, count: IntArray) -> FloatArray:
-    """The shape of a public table: how many groups have each size."""
-    if not len(size) or (size < 0).any() or (count < 0).any() or count.sum() == 0:
-        raise RequestError("A table of sizes needs sizes of at least 0 and at least one group.")
-    weights = np.zeros(int(size.max()) + 1)
-    np.add.at(weights, size, count)
-    return _normal(weights)
-
-
 def assumed_counts(
     hierarchy: Hierarchy,
     n_groups: IntArray,
@@ -148,13 +139,6 @@ def _drawn_sizes(n_groups: IntArray, shape: FloatArray, seed: int) -> CountsBySi
     return counts_from_runs(
         np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), len(n_groups)
     )
-
-
-def scattered_counts(density: FloatArray) -> IntArray:
-    """Whole counts per cell of points scattered at random with this expected number in each; always
-    the same.
-    """
-    return np.random.default_rng(1).poisson(density).astype(np.int64)
 
 
 def scattered_totals(n_groups: IntArray, std: FloatArray, *, seed: int) -> IntArray:

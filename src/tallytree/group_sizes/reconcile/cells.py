@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tallytree.group_sizes.estimate.staircases import Staircases
+from tallytree.group_sizes.kernels.curves import Curves
 from tallytree.group_sizes.reconcile.staircases import (
     Leaves,
     consistent_leaves,
@@ -29,7 +30,6 @@ from tallytree.group_sizes.reconcile.staircases import (
     whole_leaves,
     window_means,
 )
-from tallytree.kernels.staircase.curves import Curves
 from tallytree.lattice.least_squares import added, least_squares_cells, variance_of
 from tallytree.lattice.whole import whole_path
 from tallytree.model.arrays import FloatArray, IntArray

@@ -14,7 +14,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.estimate.runs import Estimate
-from tallytree.kernels.matching import Runs, match_children
+from tallytree.group_sizes.kernels.matching import Runs, match_children
 from tallytree.model.arrays import offsets_from_lengths
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tallytree.group_sizes.noisy import NoisyLevel
 from tallytree.lattice.least_squares import LEAST_VARIANCE, Answers, Rows, least_squares_cells
 from tallytree.lattice.whole import whole_cells
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.lattice import Family, Lattice
-from tallytree.privacy.noisy import NoisyLevel
 
 
 def counted_people(

@@ -23,6 +23,15 @@ import numpy as np
 
 from tallytree.group_sizes.estimate.largest import Largest, Rows
 from tallytree.group_sizes.estimate.staircases import Staircases
+from tallytree.group_sizes.kernels.curves import Curves
+from tallytree.group_sizes.kernels.sums import (
+    Sums,
+    as_answered,
+    bias_log_likelihoods,
+    find_bias,
+    sum_children,
+)
+from tallytree.group_sizes.kernels.tree import allocate, make_falling, share_out
 from tallytree.group_sizes.reconcile.largest import (
     LargestBelow,
     affordable,
@@ -34,15 +43,6 @@ from tallytree.group_sizes.reconcile.largest import (
     told_above,
 )
 from tallytree.kernels.jit import side_by_side
-from tallytree.kernels.staircase.curves import Curves
-from tallytree.kernels.staircase.sums import (
-    Sums,
-    as_answered,
-    bias_log_likelihood,
-    find_bias,
-    sum_children,
-)
-from tallytree.kernels.staircase.tree import allocate, make_falling, share_out
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, concatenate, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
@@ -458,8 +458,8 @@ def _share_out(parents: FloatArray, children: Curves, starts: IntArray) -> None:
 def _likely_bias(n_groups: IntArray, below: FromBelow) -> float:
     """How far sums may be off at all: chosen once per level, by the likelihood of the answers."""
     height, answered = below.summed.height, below.answered
-    likely = [bias_log_likelihood(n_groups, height, answered, spread**2) for spread in BIASES]
-    return BIASES[int(np.argmax(likely))]
+    likelihoods = bias_log_likelihoods(n_groups, height, answered, [spread**2 for spread in BIASES])
+    return BIASES[int(np.argmax(likelihoods))]
 
 
 def _without_bias(n_groups: IntArray, summed: Curves, answered: Sums, spread: float) -> Curves:

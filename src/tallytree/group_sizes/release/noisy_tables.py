@@ -6,13 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tallytree.errors import VerificationError
+from tallytree.group_sizes.noisy import (
+    TOTALS,
+    NoisyCounts,
+    NoisyLevel,
+    NoisyQuery,
+    totals_by_level,
+)
 from tallytree.group_sizes.plan.plan import SIZE_LOOK, LevelPlan, Plan
-from tallytree.group_sizes.release.tables import (
+from tallytree.group_sizes.release.tables import cells_table
+from tallytree.model.arrays import IntArray, offsets_from_lengths
+from tallytree.model.lattice import Lattice
+from tallytree.releases.region_tables import (
     NAME,
     attribute_columns,
-    cells_table,
     names_of_rows,
     path_array,
     pieces,
@@ -22,9 +32,6 @@ from tallytree.group_sizes.release.tables import (
     slots_from_table,
     with_attributes,
 )
-from tallytree.model.arrays import IntArray, offsets_from_lengths
-from tallytree.model.lattice import Lattice
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 
 NOISY_SCHEMA = pa.schema(
     [
@@ -63,7 +70,7 @@ def noisy_reader(
 def _noisy_batches(
     lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArray, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    for level in (*noisy.levels, *noisy.people):
+    for level in (*noisy.totals, *noisy.levels, *noisy.people):
         here = lattice.hierarchy.level_slice(level.level)
         level_paths = paths.slice(here.start, here.stop - here.start)
         slots = lattice.slots(lattice.attributes.chosen(level.by))
@@ -158,7 +165,18 @@ def noisy_from_table(
     levels, people = (
         _noisy_levels(lattice, plan, table, tables) for tables in (plan.levels, plan.people)
     )
-    return NoisyCounts(n_groups, levels, cell_groups, people)
+    return NoisyCounts(n_groups, levels, cell_groups, people, _noisy_totals(lattice, plan, table))
+
+
+def _noisy_totals(lattice: Lattice, plan: Plan, table: pa.Table) -> tuple[NoisyLevel, ...]:
+    """The noisy numbers of groups, one per region, in the order of the regions."""
+    rows = table.filter(pc.equal(table["query"].cast(pa.string()), TOTALS))
+    if not len(rows):
+        return ()
+    hierarchy = lattice.hierarchy
+    values = np.empty(hierarchy.n_regions, dtype=np.int64)
+    values[region_numbers(path_array(hierarchy), rows["region"])] = rows["value"].to_numpy()
+    return totals_by_level(hierarchy, [query.noise for query in plan.group_totals], values)
 
 
 def _noisy_levels(
@@ -173,7 +191,9 @@ def _noisy_levels(
         here = lattice.hierarchy.level_slice(one.level)
         slots = lattice.slots(lattice.attributes.chosen(one.by))
         of_people = (query == "people") == (one.view == "people")
-        rows = np.flatnonzero((level == one.level) & np.isin(slot, slots) & of_people)
+        rows = np.flatnonzero(
+            (level == one.level) & np.isin(slot, slots) & of_people & (query != TOTALS)
+        )
         names = list(
             dict.fromkeys(
                 [*query[rows].tolist(), *(_QUERIES[one.view] if one.query is not None else ())]

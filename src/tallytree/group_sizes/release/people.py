@@ -13,19 +13,19 @@ import pyarrow as pa
 
 from tallytree.errors import RequestError, VerificationError
 from tallytree.group_sizes.release.region import Interval, disjoint_regions, slot_of
-from tallytree.group_sizes.release.tables import (
-    NAME,
-    attribute_columns,
-    path_array,
-    region_numbers,
-    slots_from_table,
-)
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.lattice import Lattice
 from tallytree.model.people import People
 from tallytree.releases.checks import Check, where_wrong
 from tallytree.releases.questions import Question, Reply
+from tallytree.releases.region_tables import (
+    NAME,
+    attribute_columns,
+    path_array,
+    region_numbers,
+    slots_from_table,
+)
 
 PEOPLE_FILE = "people.parquet"
 

@@ -14,6 +14,7 @@ from tallytree.errors import RequestError, VerificationError
 from tallytree.group_sizes.intervals.total_ends import NO_ENDS, TotalEnds
 from tallytree.group_sizes.intervals.zero_cells import ZeroEnds
 from tallytree.group_sizes.manifest import KIND, attributes_of, people_of, size_names_of
+from tallytree.group_sizes.noisy import NoisyCounts
 from tallytree.group_sizes.release.noisy_tables import noisy_reader
 from tallytree.group_sizes.release.people import (
     PEOPLE_FILE,
@@ -32,9 +33,7 @@ from tallytree.group_sizes.release.tables import (
     counts_from_parts,
     counts_reader,
     counts_table,
-    path_array,
     regions_of_folder,
-    regions_reader,
 )
 from tallytree.model.arrays import AnyArray, FloatArray, IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
@@ -43,10 +42,10 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
 from tallytree.model.notebook import html_table
-from tallytree.privacy.noisy import NoisyCounts
 from tallytree.releases.checks import Check, Verification, check_counts, check_margins
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
+from tallytree.releases.region_tables import path_array, regions_reader
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.memory import give_back
 

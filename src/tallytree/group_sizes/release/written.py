@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.release.release import Release, load_release
-from tallytree.group_sizes.release.tables import regions_reader
 from tallytree.model.arrays import IntArray
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.releases.checks import Check, Verification
 from tallytree.releases.opening import open_folder
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
+from tallytree.releases.region_tables import regions_reader
 from tallytree.storage.folder import Manifest, write_folder
 from tallytree.storage.parts import Parts
 from tallytree.storage.work import Work

@@ -69,6 +69,11 @@ def _round_children(child_starts, target, bound, table, start, stop):
         now = np.empty(n, dtype=np.int64)
         upper = bound[first:last]
         for column in range(n_columns):
+            if column > 0 and table[region, column] == table[region, column - 1]:
+                # The children rise in no column in which their parent does not.
+                for i in range(n):
+                    table[first + i, column] = before[i]
+                continue
             for i in range(n):
                 goal[i] = target[first + i, column]
             _nearest_with_sum(goal, before, upper, table[region, column], now, key)
@@ -84,13 +89,22 @@ def round_level_in_place(
     :func:`round_down_tree`.
     """
     above = hierarchy.level_slice(level - 1)
+    round_children_in_place(hierarchy.child_starts, target, bound, table, above)
+
+
+def round_children_in_place(
+    child_starts: IntArray, target: FloatArray, bound: IntArray, table: IntArray, parents: slice
+) -> None:
+    """The same for the children ``child_starts[p]:child_starts[p + 1]`` of some parents p, all of
+    them rows of one table.
+    """
 
     def work(start: int, stop: int) -> None:
         _round_children(
-            hierarchy.child_starts, target, bound, table, above.start + start, above.start + stop
+            child_starts, target, bound, table, parents.start + start, parents.start + stop
         )
 
-    run_in_chunks(work, above.stop - above.start)
+    run_in_chunks(work, parents.stop - parents.start)
 
 
 def round_down_tree(

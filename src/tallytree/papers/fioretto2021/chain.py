@@ -18,9 +18,9 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.errors import InputError
-from tallytree.kernels.chain import fit_chain
 from tallytree.model.arrays import IntArray
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.papers.fioretto2021.kernels.chain import fit_chain
 
 
 def chain_of_level(table: IntArray) -> IntArray:

@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.kernels.tables.simplex import project_to_simplex
-from tallytree.kernels.trees.allocation import relax_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.papers.fioretto2021.joint_fit import bounds_of, check_table, fit_rows_on_tree
+from tallytree.papers.fioretto2021.kernels.allocation import relax_over_tree
 
 
 def relax_counts(

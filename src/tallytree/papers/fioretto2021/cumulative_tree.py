@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.kernels.isotonic import isotonic_l2, isotonic_l2_whole
-from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.papers.fioretto2021.joint_fit import (
@@ -18,6 +17,7 @@ from tallytree.papers.fioretto2021.joint_fit import (
     check_table,
     fit_rows_on_tree,
 )
+from tallytree.papers.fioretto2021.kernels.allocation import allocate_over_tree
 
 
 def relax_cumulative(

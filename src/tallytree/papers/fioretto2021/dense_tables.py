@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan
-from tallytree.kernels.trees.allocation import LARGEST_WEIGHT, allocate_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.papers.fioretto2021.chain import fit_chains
 from tallytree.papers.fioretto2021.counts_tree import count_violations, relax_counts
 from tallytree.papers.fioretto2021.cumulative_tree import fit_cumulative_then_tree, relax_cumulative
 from tallytree.papers.fioretto2021.joint_fit import make_whole
+from tallytree.papers.fioretto2021.kernels.allocation import LARGEST_WEIGHT, allocate_over_tree
 from tallytree.papers.fioretto2021.topdown import fit_top_down
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 
 LARGEST_VALUE = 2**38
 

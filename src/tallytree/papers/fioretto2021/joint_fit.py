@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallytree.errors import InputError
-from tallytree.kernels.tables.multipliers import add, blend, update_dual_in_place
 from tallytree.kernels.trees.projection import project_on_tree_in_place
 from tallytree.kernels.trees.rounding_down import round_down_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.papers.fioretto2021.kernels.multipliers import add, blend, update_dual_in_place
 
 # ADMM stops when neither the distance between its two copies nor the last step exceeds this part of
 # the distance between fit and noisy table (all root mean squares); about 30 rounds. The weight of

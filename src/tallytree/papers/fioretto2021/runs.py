@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
@@ -23,6 +22,7 @@ from tallytree.papers.fioretto2021.chain import chain_of_level, fit_chains
 from tallytree.papers.fioretto2021.counts_tree import count_violations, relax_counts
 from tallytree.papers.fioretto2021.cumulative_tree import fit_cumulative_then_tree, relax_cumulative
 from tallytree.papers.fioretto2021.joint_fit import make_whole
+from tallytree.papers.fioretto2021.kernels.allocation import allocate_over_tree
 from tallytree.papers.fioretto2021.topdown import fit_top_down
 from tallytree.privacy.noise import DiscreteLaplace, add_noise
 from tallytree.privacy.randomness import KeyStream

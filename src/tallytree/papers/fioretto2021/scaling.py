@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.hierarchy import hierarchy_from_leaves
-from tallytree.papers.cells import Cell
+from tallytree.papers.cells import Cell, mean_of_runs
 from tallytree.papers.fioretto2021.chain import fit_chains
 from tallytree.papers.fioretto2021.cost_tables import solve_by_cost_tables
 from tallytree.papers.fioretto2021.counts_tree import relax_counts
 from tallytree.papers.fioretto2021.cumulative_tree import fit_cumulative_then_tree, relax_cumulative
 from tallytree.papers.fioretto2021.joint_fit import make_whole
+from tallytree.papers.fioretto2021.kernels.allocation import allocate_over_tree
 from tallytree.papers.fioretto2021.runs import Exact, Noisy
 from tallytree.papers.fioretto2021.solver_programs import (
     counts_program,
@@ -97,32 +97,39 @@ def solver_programs(exact: Exact, noisy: Noisy, seconds: float) -> dict[str, Cal
     }
 
 
-def seconds_of(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """Best time of several runs, and the last result."""
-    best = float("inf")
+def seconds_of(work: Callable[[], Any], repeats: int) -> tuple[list[float], Any]:
+    """Times of several runs, and the last result."""
+    times = []
     result = None
     for _ in range(repeats):
         start = time.perf_counter()
         result = work()
-        best = min(best, time.perf_counter() - start)
-    return best, result
+        times.append(time.perf_counter() - start)
+    return times, result
 
 
 def scaling_cells(exact: Exact, sweep: Sequence[int], solver_seconds: float) -> Iterator[Cell]:
     """Seconds of every method for growing numbers of sizes; None where a solver ran out of time."""
     require_solver()
     given_up: set[str] = set()
+    table, unit = "Figure 7", "seconds"
     for n_sizes in sweep:
-        small = exact.cut(n_sizes)
+        small, column = exact.cut(n_sizes), f"N = {n_sizes}"
         noisy = Noisy(small, EPSILON, seed=0)
         for name, work in fast_programs(small, noisy).items():
-            yield Cell(
-                "Figure 7", name, f"N = {n_sizes}", None, seconds_of(work, REPEATS)[0], "seconds"
-            )
+            times, _ = seconds_of(work, REPEATS)
+            mean, spread = mean_of_runs(times[1:])  # the first compiles kernels
+            yield Cell(table, name, column, None, mean, unit, spread)
         for name, work in solver_programs(small, noisy, solver_seconds).items():
-            seconds, solved = (None, False) if name in given_up else seconds_of(work, 1)
+            times, solved = ([0.0], False) if name in given_up else seconds_of(work, 1)
             if not solved:
                 given_up.add(name)
             yield Cell(
-                "Figure 7", name, f"N = {n_sizes}", None, seconds if solved else None, "seconds"
+                table,
+                name,
+                column,
+                None,
+                times[0] if solved else None,
+                unit,
+                remark="one run" if solved else f"not solved in {solver_seconds:g} s",
             )

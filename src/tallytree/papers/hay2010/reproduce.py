@@ -1,21 +1,18 @@
-"""Figures 5, 6 and 7 of hay2010, theirs beside ours; its theorems are in
-:mod:`tallytree.papers.hay2010.theorems`.
+"""Figures 5 and 7 of hay2010, theirs beside ours; Figure 6 is in :mod:`tallytree.papers.hay2010.ranges`,
+the theorems in :mod:`tallytree.papers.hay2010.theorems`, the claims of §5 in
+:mod:`tallytree.papers.hay2010.claims`.
 
-The paper prints its figures as pictures only, so their cells have no value in the column ``paper``;
-its claims in words are tests. Its data are not public either: DPBench's NETTRACE and SEARCHLOGS
-come from the same sources at 4,096 bins, and the degrees of public graphs stand in for its social
-network. Without a data folder a synthetic histogram of the same kind, named so, is used.
-
-On H̄ of Figure 6. After §4.2's rule, a subtree whose root is at most 0 becomes 0, the tree no
-longer adds up, and it matters how a range is answered. Summing leaves, as §4.2 says one may before
-the rule, adds up the bias of all leaves and is worse than H̃ on long ranges; summing the fewest
-blocks of the zeroed tree shows what the figure shows, and is what ``H̄ (zeroed subtrees)`` does
-here. ``H̄ (top-down)`` is what this package publishes.
+The paper prints its figures as pictures only, so their cells have no value in the column ``paper``.
+Its data are not public either: DPBench's NETTRACE and SEARCHLOGS come from the same sources at
+4,096 bins, and the degrees of public graphs stand in for its social network. DPBench's NETTRACE is
+sorted in falling order, which Figures 5 and 7 do not mind; for the ranges of Figure 6 it gets an
+order drawn once. Without a data folder a synthetic histogram of the same kind, named so, is used;
+at the height of the paper's tree it stands beside the real ones too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -25,26 +22,21 @@ import numpy as np
 from tallytree.degree_sequences.estimate import estimate_sorted_counts
 from tallytree.errors import StorageError
 from tallytree.kernels.isotonic import isotonic_l2
-from tallytree.kernels.range_moments import running_sum
-from tallytree.kernels.trees.nonnegative import split_downwards, zero_subtrees
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.papers.cells import Cell
-from tallytree.papers.hay2010.theorems import (
-    appendix_e,
-    binary_plan,
-    theorem_2,
-    theorem_4,
-    tree_errors,
-)
+from tallytree.papers.cells import Cell, mean_of_runs, ratio_of_means
+from tallytree.papers.hay2010.claims import claims
+from tallytree.papers.hay2010.ranges import expected_cells, figure_6
+from tallytree.papers.hay2010.theorems import appendix_e, blum_bound, theorem_2, theorem_4
 from tallytree.privacy.noise import DiscreteLaplace, add_noise
 from tallytree.privacy.randomness import KeyStream
-from tallytree.ranges.plan import HistogramPlan
 from tallytree.releases.progress import Progress, silent
-from tallytree.strategies.tree import TreeErrors, fewest_blocks
 
 EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 SEQUENCES = ("NETTRACE", "SEARCHLOGS", "HEPTH", "INCOME", "ego-Facebook", "email-Enron")
 HISTOGRAMS = ("NETTRACE", "SEARCHLOGS")
+# Height 16, as in the example of §4.2; and a twelfth of all stretches busy, so that as many bins are
+# not empty as in DPBench's NETTRACE, 3.4 %.
+N_BINS_OF_THE_PAPER, BUSY_SHARE = 2**15, 0.085
 CUT_OFF = "S̄, cut off at 0"
 # S̄ of §3 may be negative; what this package publishes is cut off at 0.
 ESTIMATORS: dict[str, Callable[[IntArray], FloatArray]] = {
@@ -65,8 +57,13 @@ def reproduce(
     sequences, histograms = load_counts(data, SEQUENCES), load_counts(data, HISTOGRAMS)
     steps: list[Callable[[], list[Cell]]] = [theorem_4, partial(theorem_2, sequences, runs)]
     steps += [partial(appendix_e, n_bins, 4 * runs) for n_bins in (64, 512)]
+    steps += [blum_bound, expected_cells]
     steps += [partial(figure_5, name, counts, runs) for name, counts in sequences.items()]
-    steps += [partial(figure_6, name, counts, runs) for name, counts in histograms.items()]
+    steps += [
+        partial(figure_6, name, counts, epsilon, runs)
+        for name, counts in in_an_order(histograms).items()
+        for epsilon in EPSILONS
+    ]
     steps += [
         partial(figure_7, name, counts, 4 * runs) for name, counts in list(histograms.items())[:1]
     ]
@@ -74,7 +71,7 @@ def reproduce(
     for done, step in enumerate(steps):
         progress(done, len(steps), "hay2010")
         cells += step()
-    return cells
+    return cells + claims(cells)
 
 
 def load_counts(data: Path | None, names: Iterable[str]) -> dict[str, IntArray]:
@@ -98,10 +95,23 @@ def load_counts(data: Path | None, names: Iterable[str]) -> dict[str, IntArray]:
     return {name: found[name] for name in names}
 
 
-def synthetic_counts(n_bins: int = 4096) -> IntArray:
+def in_an_order(histograms: Mapping[str, IntArray]) -> dict[str, IntArray]:
+    """Histograms whose neighbours are neighbours: sorted ones get a drawn order, and a synthetic
+    one at the height of the paper's tree is added.
+    """
+    rng, found = np.random.default_rng(2010), {}
+    for name, counts in histograms.items():
+        if (np.diff(counts) <= 0).all():
+            found[f"{name} in a drawn order"] = rng.permutation(counts)
+        else:
+            found[name] = counts
+    return found | {"synthetic, height 16": synthetic_counts(N_BINS_OF_THE_PAPER, BUSY_SHARE)}
+
+
+def synthetic_counts(n_bins: int = 4096, busy_share: float = 0.2) -> IntArray:
     """A sparse histogram with a heavy tail, in clusters: mostly zeros, many ones, a few hundreds."""
     rng = np.random.default_rng(2010)
-    busy = np.repeat(rng.random(n_bins // 64) < 0.2, 64)
+    busy = np.repeat(rng.random(n_bins // 64) < busy_share, 64)
     return np.where(
         busy & (rng.random(n_bins) < 0.4), rng.zipf(1.8, n_bins).clip(max=1500), 0
     ).astype(np.int64)
@@ -114,94 +124,24 @@ def figure_5(name: str, counts: IntArray, runs: int) -> list[Cell]:
     exact = np.sort(counts)
     cells = []
     for epsilon in EPSILONS:
-        noise, squared = DiscreteLaplace(1 / epsilon), dict.fromkeys(ESTIMATORS, 0.0)
+        noise = DiscreteLaplace(1 / epsilon)
+        squared: dict[str, list[float]] = {row: [] for row in ESTIMATORS}
         for run in range(runs):
-            noisy = add_noise(
-                exact, noise, KeyStream.from_insecure_seed(run), level=0, query="sorted"
-            )
-            for name_of, estimate in ESTIMATORS.items():
-                squared[name_of] += float(np.square(estimate(noisy) - exact).sum()) / runs
+            stream = KeyStream.from_insecure_seed(run)
+            noisy = add_noise(exact, noise, stream, level=0, query="sorted")
+            for row, estimate in ESTIMATORS.items():
+                squared[row].append(float(np.square(estimate(noisy) - exact).sum()))
         column = f"epsilon = {float(epsilon):g}"
-        cells += [
-            Cell(f"Figure 5, {name}", row, column, None, error, "squared error")
-            for row, error in squared.items()
-        ]
-        for row, better in ((name, "S̄"), (f"{name}, cut off at 0", CUT_OFF)):
-            gain = squared["S̃"] / squared[better]
+        for row, values in squared.items():
+            mean, spread = mean_of_runs(values)
             cells.append(
-                Cell(
-                    "Figure 5 in ratios",
-                    row,
-                    column,
-                    None,
-                    gain,
-                    f"error of S̃ over that of {better}",
-                )
+                Cell(f"Figure 5, {name}", row, column, None, mean, "squared error", spread)
             )
+        for row, better in ((name, "S̄"), (f"{name}, cut off at 0", CUT_OFF)):
+            gain, spread = ratio_of_means(squared["S̃"], squared[better])
+            unit = f"error of S̃ over that of {better}"
+            cells.append(Cell("Figure 5 in ratios", row, column, None, gain, unit, spread))
     return cells
-
-
-def figure_6(name: str, counts: IntArray, runs: int, n_ranges: int = 1000) -> list[Cell]:
-    """Squared error of ranges by their size: L̃, H̃ and H̄, all made nonnegative and whole as in
-    §5.2.
-    """
-    rng, cells = np.random.default_rng(6), []
-    sizes = [2**i for i in range(int(np.log2(len(counts))))]
-    starts = {size: rng.integers(0, len(counts) - size + 1, n_ranges) for size in sizes}
-    truth = running_sum(counts)
-    for epsilon in EPSILONS:
-        plan = binary_plan(len(counts), epsilon)
-        errors = tree_errors(plan)
-        squared: dict[str, FloatArray] = {}
-        for run in range(runs):
-            answer = estimators_of_ranges(
-                counts, plan, errors, epsilon, KeyStream.from_insecure_seed(run)
-            )
-            for row, estimate in answer.items():
-                found = [
-                    np.square(estimate(at, at + size) - truth[at + size] + truth[at]).mean()
-                    for size, at in starts.items()
-                ]
-                squared[row] = squared.get(row, np.zeros(len(sizes))) + np.array(found) / runs
-        table = f"Figure 6, {name}, epsilon {float(epsilon):g}"
-        for row, by_size in squared.items():
-            cells += [
-                Cell(table, row, f"range size = {size}", None, float(error), "squared error")
-                for size, error in zip(sizes, by_size)
-            ]
-    return cells
-
-
-Estimator = Callable[[IntArray, IntArray], FloatArray]
-
-
-def estimators_of_ranges(
-    counts: IntArray, plan: HistogramPlan, errors: TreeErrors, epsilon: Fraction, stream: KeyStream
-) -> dict[str, Estimator]:
-    """One release of each kind: functions from first and one past last bin to estimates."""
-    layout = errors.layout
-    noisy = [
-        add_noise(sums, noise, stream, level=level, query="block")
-        for level, (sums, noise) in enumerate(zip(layout.block_sums(counts), plan.noise))
-        if noise is not None
-    ]
-    flat = add_noise(counts, DiscreteLaplace(1 / epsilon), stream, level=0, query="bin")
-    nodes = errors.node_estimates(noisy)
-    zeroed = np.rint(zero_subtrees(nodes, layout.child_starts)).astype(np.int64)
-    blocks = [
-        zeroed[start:stop] for start, stop in zip(layout.level_starts[:-1], layout.level_starts[1:])
-    ]
-    ours = running_sum(
-        split_downwards(nodes, errors.from_below, layout.child_starts)[layout.leaves]
-    )
-    unit = running_sum(np.maximum(flat, 0))
-    raw = [np.maximum(level, 0) for level in noisy]
-    return {
-        "L̃": lambda first, last: unit[last] - unit[first],
-        "H̃": lambda first, last: fewest_blocks(errors, raw, first, last)[0],
-        "H̄ (zeroed subtrees)": lambda first, last: fewest_blocks(errors, blocks, first, last)[0],
-        "H̄ (top-down)": lambda first, last: ours[last] - ours[first],
-    }
 
 
 def figure_7(name: str, counts: IntArray, runs: int) -> list[Cell]:
@@ -209,24 +149,24 @@ def figure_7(name: str, counts: IntArray, runs: int) -> list[Cell]:
     beside the variance of S̃.
     """
     exact = np.sort(counts)
-    noise, squared = DiscreteLaplace(Fraction(1)), np.zeros(len(exact))
+    noise, places = DiscreteLaplace(Fraction(1)), len(exact) - ranks(len(exact))
+    squared = []
     for run in range(runs):
         noisy = add_noise(exact, noise, KeyStream.from_insecure_seed(run), level=0, query="sorted")
-        squared += np.square(estimate_sorted_counts(noisy, "isotonic") - exact) / runs
-    positions = np.unique(np.geomspace(1, len(exact), 30).astype(int))
-    cells = []
-    for position in positions:
-        place = len(exact) - position
-        values = {"S(I)": exact[place], "error of S̄": squared[place], "error of S̃": noise.variance}
+        wrong = estimate_sorted_counts(noisy, "isotonic")[places] - exact[places]
+        squared.append(np.square(wrong).tolist())
+    table, cells = f"Figure 7, {name}", []
+    for place, values in zip(places.tolist(), zip(*squared)):
+        column = f"rank = {len(exact) - place}"
+        mean, spread = mean_of_runs(values)
         cells += [
-            Cell(
-                f"Figure 7, {name}",
-                row,
-                f"rank = {position}",
-                None,
-                float(value),
-                "count or squared error",
-            )
-            for row, value in values.items()
+            Cell(table, "S(I)", column, None, float(exact[place]), "count"),
+            Cell(table, "error of S̄", column, None, mean, "squared error", spread),
+            Cell(table, "error of S̃", column, None, noise.variance, "squared error, exact"),
         ]
     return cells
+
+
+def ranks(n: int) -> IntArray:
+    """Thirty positions from 1 to n, evenly spaced in their logarithm."""
+    return np.unique(np.geomspace(1, n, 30).astype(np.int64))

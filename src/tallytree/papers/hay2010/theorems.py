@@ -9,16 +9,16 @@ absolute error of at most ε N is what it means.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from tallytree.kernels.isotonic import isotonic_l2
 from tallytree.kernels.range_moments import running_sum
-from tallytree.model.arrays import IntArray
+from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
-from tallytree.papers.cells import Cell
+from tallytree.papers.cells import Cell, mean_of_runs, ratio_of_means
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, add_noise
 from tallytree.privacy.randomness import KeyStream
@@ -58,17 +58,19 @@ def theorem_2(sequences: Mapping[str, IntArray], runs: int) -> list[Cell]:
     equal = {f"{n:,} equal counts": np.full(n, 50) for n in (100, 10_000, 100_000)}
     cells, table = [], "Theorem 2"
     for name, counts in {**equal, **sequences}.items():
-        exact, squared = np.sort(counts), 0.0
+        exact, squared = np.sort(counts), []
         for run in range(runs):
             noisy = add_noise(
                 exact, noise, KeyStream.from_insecure_seed(run), level=0, query="sorted"
             )
-            squared += float(np.square(isotonic_l2(noisy) - exact).sum()) * epsilon**2 / runs
+            squared.append(float(np.square(isotonic_l2(noisy) - exact).sum()) * epsilon**2)
         alike = np.unique(exact, return_counts=True)[1]
         bound = float((np.log(alike) ** 3 + 1).sum())
+        mean, spread = mean_of_runs(squared)
+        share = None if spread is None else spread / bound
         cells += [
             Cell(table, name, "distinct counts d", None, float(len(alike)), "number"),
-            Cell(table, name, "error of S̄, measured", None, squared, "squared error times ε²"),
+            Cell(table, name, "error of S̄, measured", None, mean, "squared error times ε²", spread),
             Cell(
                 table,
                 name,
@@ -78,7 +80,7 @@ def theorem_2(sequences: Mapping[str, IntArray], runs: int) -> list[Cell]:
                 "squared error times ε²",
             ),
             Cell(table, name, "Σ (ln³ n_i + 1)", None, bound, "bound for c = 1"),
-            Cell(table, name, "least c", None, squared / bound, "constant"),
+            Cell(table, name, "least c", None, mean / bound, "constant", share),
         ]
     return cells
 
@@ -109,6 +111,7 @@ def appendix_e(n_bins: int, runs: int, delta: float = 0.05) -> list[Cell]:
                 None,
                 float(np.quantile(noisy, 1 - delta)),
                 "absolute error",
+                spread_of_quantile(noisy, 1 - delta),
             ),
             Cell(
                 table,
@@ -117,18 +120,88 @@ def appendix_e(n_bins: int, runs: int, delta: float = 0.05) -> list[Cell]:
                 None,
                 float(np.quantile(consistent, 1 - delta)),
                 "absolute error",
+                spread_of_quantile(consistent, 1 - delta),
             ),
             Cell(
                 table,
                 "runs of H̃ within the bound",
                 column,
                 None,
-                float(np.mean(noisy <= bound)),
-                "share",
+                *_mean_and_unit((noisy <= bound).tolist(), "share"),
             ),
             Cell(table, "records for an error of 1 %", column, None, 100 * bound, "number N"),
         ]
     return cells
+
+
+def _mean_and_unit(values: Sequence[float], unit: str) -> tuple[float, str, float | None]:
+    """Mean, unit and spread, in the order of a cell."""
+    mean, spread = mean_of_runs(values)
+    return mean, unit, spread
+
+
+def spread_of_quantile(values: FloatArray, share: float) -> float:
+    """One standard deviation of a quantile of runs, from the places in their order where it may be.
+
+    The number of runs below the true quantile is binomial, n·share with variance n·share·(1 −
+    share): half the distance between the values one standard deviation of places down and up.
+    """
+    n, ordered = len(values), np.sort(values)
+    away = math.sqrt(n * share * (1 - share))
+    low, high = (int(np.clip(round(n * share + side * away), 1, n)) - 1 for side in (-1, 1))
+    return float(ordered[high] - ordered[low]) / 2
+
+
+def blum_bound(n_bins: int = 2**15, delta: float = 0.05, share: float = 0.01) -> list[Cell]:
+    """The records that make all ranges useful, after both formulas of Appendix E with constants 1.
+
+    The O(·) of Blum et al. has no constant in the paper, so only how the two grow compares: with
+    1/ε against 1/ε³, and with the domain as log^(5/2) n against log n · log log n. ``share`` is
+    the paper's ε, the error as a share of the records; α = 1.
+    """
+    table, height = "Appendix E beside Blum et al.", math.log2(n_bins) + 1
+
+    def ours(share: float) -> float:
+        return 16 * height**1.5 * math.log(2 * n_bins**2 / delta) / share
+
+    def theirs(share: float) -> float:
+        log_n = math.log(n_bins)
+        return log_n * (math.log(log_n) + math.log(1 / (share * delta))) / share**3
+
+    row, unit = f"{n_bins:,} bins, δ = {delta:g}, α = 1", "records N"
+    return [
+        Cell(table, row, f"H̃, error of {share:.0%}", None, ours(share), unit),
+        Cell(
+            table,
+            row,
+            f"Blum et al., error of {share:.0%}",
+            None,
+            theirs(share),
+            unit,
+            remark="its O(·) taken with a constant of 1, which the paper does not give",
+        ),
+        Cell(
+            table, row, "H̃, for a tenth of the error", 10.0, ours(share / 10) / ours(share), "times"
+        ),
+        Cell(
+            table,
+            row,
+            "Blum et al., for a tenth of the error",
+            1000.0,
+            theirs(share / 10) / theirs(share),
+            "times",
+            remark="the printed order 1/ε³; log(1/ε) adds the rest",
+        ),
+        Cell(
+            table,
+            row,
+            "absolute error of Blum et al. with 8 times the records",
+            4.0,
+            8 ** (2 / 3),
+            "times",
+            remark="O(N^(2/3)); that of H̃ does not change",
+        ),
+    ]
 
 
 def empty_tree(errors: TreeErrors, noise: DiscreteLaplace, seed: int) -> list[IntArray]:
@@ -144,17 +217,16 @@ def empty_tree(errors: TreeErrors, noise: DiscreteLaplace, seed: int) -> list[In
 
 def measured_theorem_4(
     errors: TreeErrors, first: IntArray, last: IntArray, runs: int
-) -> tuple[float, float]:
-    """Mean squared errors of one range over seeded runs, from the fewest noisy blocks and after
-    inference.
-    """
-    noise, squared = DiscreteLaplace(Fraction(len(errors.variance))), np.zeros(2)
+) -> tuple[list[float], list[float]]:
+    """Squared errors of one range in seeded runs, from the fewest noisy blocks and after inference."""
+    noise = DiscreteLaplace(Fraction(len(errors.variance)))
+    noisy, consistent = [], []
     for run in range(runs):
         levels = empty_tree(errors, noise, run)
-        plain = float(fewest_blocks(errors, levels, first, last)[0][0])
+        noisy.append(float(fewest_blocks(errors, levels, first, last)[0][0]) ** 2)
         sums = running_sum(errors.node_estimates(levels)[errors.layout.leaves])
-        squared += np.square([plain, float(sums[last[0]] - sums[first[0]])]) / runs
-    return float(squared[0]), float(squared[1])
+        consistent.append(float(sums[last[0]] - sums[first[0]]) ** 2)
+    return noisy, consistent
 
 
 def theorem_4(height: int = 16, runs: int = 400) -> list[Cell]:
@@ -173,15 +245,15 @@ def theorem_4(height: int = 16, runs: int = 400) -> list[Cell]:
     table, column = "Theorem 4 (iv)", f"height = {height}"
     noisy, consistent = measured_theorem_4(errors, first, last, runs)
     measured = f"gain of H̄ over H̃, measured in {runs} runs"
+    gain, spread = ratio_of_means(noisy, consistent)
     return [
-        Cell(table, measured, column, None, noisy / consistent, "ratio of mean squared errors"),
+        Cell(table, measured, column, None, gain, "ratio of mean squared errors", spread),
         Cell(
             table,
             "H̄: measured over predicted",
             column,
             None,
-            consistent / float(inferred[0]),
-            "ratio",
+            *_mean_and_unit([value / float(inferred[0]) for value in consistent], "ratio"),
         ),
         Cell(table, "gain of H̄ over H̃, at least", column, 9.33, bound, "ratio of variances"),
         Cell(

@@ -13,10 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from tallytree.boxes.draft import Draft
+from tallytree.boxes.draft import FOR_PARTS, Draft
+from tallytree.boxes.kernels import squared_parts
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes import squared_parts
-from tallytree.kernels.boxes.partitions import MOST_BINS, cut_deviations, merge_by_squares
+from tallytree.kernels.partitions import MOST_BINS, cut_deviations, merge_by_squares
 from tallytree.model.arrays import IntArray
 from tallytree.options.maps import MethodOptions
 
@@ -90,14 +90,15 @@ def structure_first(draft: Draft, options: MethodOptions) -> None:
     measure the parts.
 
     NoisyFirst with a quarter of the budget gives the number of parts k, and nothing else: its noisy
-    bins are not used for the counts. The boundaries get a quarter, divided by k − 1, the counts of
-    parts a half. Scores are squared deviations, whose sensitivity grows with the largest count F;
-    Xu et al. take F as known. Here it is the largest of the noisy bins, which is paid for, and
-    counts are cut off at it for the scores.
+    bins are kept, as all that is paid for, and not used for the counts. The boundaries get a
+    quarter, divided by k − 1, the counts of parts a half. Scores are squared deviations, whose
+    sensitivity grows with the largest count F; Xu et al. take F as known. Here it is the largest of
+    the noisy bins, which is paid for, and counts are cut off at it for the scores.
     """
     _check_line(draft, squared_parts.MOST_BINS)
     bins = np.arange(draft.shape[0])[:, None]
-    noisy = draft.survey.count(bins, bins + 1, FOR_NUMBER, "bin, for the number of parts")
+    noisy = draft.survey.count(bins, bins + 1, FOR_NUMBER, FOR_PARTS)
+    draft.record(bins[:, 0], noisy, FOR_NUMBER, FOR_PARTS)
     edges = best_number_of_parts(noisy, draft.survey.variance(FOR_NUMBER))
     if len(edges) > 2:
         largest = int(np.clip(noisy.max(), 1, squared_parts.LARGEST_COUNT))

@@ -1,5 +1,5 @@
 """The second half of the slides, "Lacking Suitable Partitioning", measured: they print no figures,
-so all cells are ours.
+so all cells are ours; their formulas are in :mod:`tallytree.papers.slides.formulas`.
 
 Maps: error of random boxes over the data sets of DPBench, |answer − truth| / N on average. Every
 method is evaluated twice from the same noisy counts: as the slides have it, by least squares alone,
@@ -20,18 +20,19 @@ import numpy as np
 from tallytree.boxes.answers import MapSurface
 from tallytree.boxes.draft import combine_measurements
 from tallytree.boxes.estimates import MapEstimates, estimate_map
+from tallytree.boxes.kernels.trees import fewest_boxes
 from tallytree.boxes.measure import NoisyMap, measure_map
 from tallytree.boxes.methods import NAMES, method_named
 from tallytree.errors import StorageError
 from tallytree.ingest.grids import bin_points
-from tallytree.kernels.boxes.trees import fewest_boxes
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
 from tallytree.model.confidential import Confidential
 from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.model.frame import Frame
 from tallytree.options.maps import MethodOptions
-from tallytree.papers.cells import Cell
+from tallytree.papers.cells import Cell, mean_of_runs, ratio_of_means
+from tallytree.papers.slides.formulas import formula_cells
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress, silent
@@ -40,7 +41,7 @@ EPSILONS = ("0.01", "0.1", "1")
 NAMED = (
     "flat", "hierarchical", "uniform-grid", "adaptive-grid", "quadtree", "quad-opt", "kd-tree", "kd-hybrid",
 )  # fmt: skip
-CUTS = "2 runs instead of 20, four maps instead of all"
+CUTS = "2 runs instead of 20, four maps instead of all ten"
 N_BOXES = 2000
 # The exact program behind structure-first takes cubic time: all four ways to merge bins are
 # compared on fewer bins.
@@ -104,7 +105,7 @@ def reproduce(
                 methods=merging,
             )
         ]
-    return cells + summary_cells(cells)
+    return cells + summary_cells(cells) + formula_cells(lines_of_data, runs)
 
 
 def maps(data: Path | None, *, quick: bool) -> dict[str, IntArray]:
@@ -220,44 +221,33 @@ def box_error(
 
 def map_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
     """All named methods and ``auto`` on one data set, and ``auto`` over the best of them."""
-    cells = []
-    best = np.inf
+    cells, found = [], {}
+    rules = {"least squares": False, "nonnegative": True}
     for method in NAMED:
         options = MethodOptions(mechanism=method)  # type: ignore[arg-type]
         noisy = [measured(truth, options, epsilon, seed) for seed in range(runs)]
-        plain, published = (
-            float(np.mean([box_error(truth, one, nonnegative=rule) for one in noisy]))
-            for rule in (False, True)
-        )
-        cells.append(
-            Cell(f"Boxes, epsilon {epsilon}, least squares", truth.name, method, None, plain, UNIT)
-        )
-        cells.append(
-            Cell(
-                f"Boxes, epsilon {epsilon}, nonnegative", truth.name, method, None, published, UNIT
-            )
-        )
-        best = min(best, plain, published)
+        for rule, nonnegative in rules.items():
+            errors = [box_error(truth, one, nonnegative=nonnegative) for one in noisy]
+            found[method, rule] = errors
+            cells.append(mean_cell(f"Boxes, epsilon {epsilon}, {rule}", truth.name, method, errors))
     automatic = [
         box_error(truth, measured(truth, MethodOptions(), epsilon, seed), nonnegative=True)
         for seed in range(runs)
     ]
-    auto = float(np.mean(automatic))
-    for rule in ("least squares", "nonnegative"):
-        cells.append(
-            Cell(f"Boxes, epsilon {epsilon}, {rule}", truth.name, "auto", None, auto, UNIT)
-        )
-    cells.append(
-        Cell(
-            "auto over the best named method",
-            truth.name,
-            f"epsilon {epsilon}",
-            None,
-            auto / best,
-            "ratio",
-        )
-    )
+    for rule in rules:
+        table = f"Boxes, epsilon {epsilon}, {rule}"
+        cells.append(mean_cell(table, truth.name, "auto", automatic))
+    best = min(found.values(), key=sum)
+    ratio, spread = ratio_of_means(automatic, best)
+    table, column = "auto over the best named method", f"epsilon {epsilon}"
+    cells.append(Cell(table, truth.name, column, None, ratio, "ratio", spread))
     return cells
+
+
+def mean_cell(table: str, row: str, column: str, values: Sequence[float], unit: str = UNIT) -> Cell:
+    """A mean of runs with its spread; the slides print nothing."""
+    mean, spread = mean_of_runs(values)
+    return Cell(table, row, column, None, mean, unit, spread)
 
 
 def ablation_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
@@ -291,9 +281,7 @@ def ablation_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
             measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)
         ]
         for way, error in ways.items():
-            cells.append(
-                Cell(table, method, way, None, float(np.mean([error(one) for one in noisy])), UNIT)
-            )
+            cells.append(mean_cell(table, method, way, [error(one) for one in noisy]))
     return cells
 
 
@@ -325,7 +313,7 @@ def line_cells(
                 integers=False,
             )
             errors.append(float(((MapSurface(estimates).density - counts) ** 2).mean()))
-        cells.append(Cell(table, name, method, None, float(np.mean(errors)), "mean squared error"))
+        cells.append(mean_cell(table, name, method, errors, "mean squared error"))
     return cells
 
 
@@ -350,19 +338,11 @@ def summary_cells(cells: Sequence[Cell]) -> list[Cell]:
                 "share of cells",
             )
         )
-    ratios = [value for (table, _, _), value in ours.items() if table.startswith("auto over")]
-    within = float(np.mean([ratio <= 1.05 for ratio in ratios]))
-    found.append(
-        Cell(
-            "Summary",
-            "auto within 5 % of the best named method",
-            "all",
-            None,
-            within,
-            "share of cells",
-        )
-    )
-    found.append(
-        Cell("Summary", "auto over the best named method", "worst", None, max(ratios), "ratio")
-    )
+    ratios = [cell for cell in cells if cell.table.startswith("auto over")]
+    within = float(np.mean([(cell.ours or 0.0) <= 1.05 for cell in ratios]))
+    claim = "auto within 5 % of the best named method"
+    found.append(Cell("Summary", claim, "all", None, within, "share of cells"))
+    worst = max(ratios, key=lambda cell: cell.ours or 0.0)
+    claim = "auto over the best named method"
+    found.append(Cell("Summary", claim, "worst", None, worst.ours, "ratio", worst.spread))
     return found

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tallytree.errors import RequestError, StorageError
 from tallytree.storage.folder import MANIFEST
@@ -64,7 +66,12 @@ def write_table(file: Path, table: pa.Table) -> None:
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of plain values, where it came as codes of a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return column.cast(decoded_type(column.type))
+
+
+def decoded_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a column's values, where they come as codes of a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def write_rows(file: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -73,3 +80,23 @@ def write_rows(file: Path, head: Sequence[str], rows: Iterable[Sequence[object]]
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(head)
         writer.writerows(rows)
+
+
+def number_texts(column: pa.Array) -> pa.StringArray:
+    """Numbers as texts that read back as the same; null where one is missing or not finite."""
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_finite(column), column, None)
+    return column.cast(pa.string())
+
+
+def end_to_end(texts: pa.StringArray) -> memoryview:
+    """Texts without nulls one after another, as Arrow keeps them in memory: nothing is copied.
+
+    Examples
+    --------
+    >>> bytes(end_to_end(pa.array(["a", "bc", "d"]).slice(1)))
+    b'bcd'
+    """
+    _, ends, content = texts.buffers()
+    ends = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return memoryview(content)[ends[0] : ends[-1]]

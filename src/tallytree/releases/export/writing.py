@@ -9,13 +9,14 @@ from pathlib import Path
 from tallytree.errors import RequestError
 from tallytree.options.choices import ExportFormat, names
 from tallytree.options.exporting import ExportOptions
+from tallytree.releases.export.excel import write_excel
 from tallytree.releases.export.files import writing
 from tallytree.releases.export.frictionless import write_frictionless
 from tallytree.releases.export.geographic import Features, write_geojson, write_geoparquet
 from tallytree.releases.export.json_stat import write_json_stat
 from tallytree.releases.export.sdmx import write_sdmx
 from tallytree.releases.export.sheet import Sheet
-from tallytree.releases.export.tabular import write_csv, write_excel, write_parquet
+from tallytree.releases.export.tabular import write_csv, write_parquet
 
 FILES: dict[ExportFormat, Callable[[Sheet, Path], None]] = {
     "csv": write_csv,

@@ -49,6 +49,7 @@ function start(data) {
 
   function facts(r) {
     if (data.facts) return data.facts;
+    if (words.listed) return [[words.groups, number(groups[r])]];  // values without an order have no middle
     if (words.bin) {
       let seen = 0;
       const table = sizes(r), middle = table.find(([, count]) => (seen += count) >= groups[r] / 2);
@@ -166,6 +167,7 @@ function start(data) {
     if (words.largest) $("largest").textContent = largest(r);
     $("table").replaceChildren(table(r));
     $("clear").hidden = state.other < 0;
+    drawPyramid(data, r, name(r), width);
     drawValues(data, r, name(r), width);
     places();
     document.title = labels.length > 1 ? `${labels[r]} – ${data.title}` : data.title;

@@ -72,6 +72,40 @@ function drawValues(data, region, place, width) {
   }
 }
 
+// A population pyramid: two values side by side, the other attribute from below upwards. `rows` holds a list of [bin, count] per side.
+function pyramidChart({ rows, names, colours, words, about, width }) {
+  const groups = classes(0, words.bin.length - 1, words.bin), height = Math.max(160, 12 * groups.length) + BOTTOM + TOP;
+  const heights = rows.map((of) => groups.map(([first, last]) => of.reduce((sum, [bin, count]) => sum + (first <= bin && bin <= last ? count : 0), 0)));
+  const top = Math.max(1, ...heights.flat()), middle = (width - LEFT) / 2 + LEFT, half = (width - LEFT) / 2 - 4;
+  const step = (height - BOTTOM - TOP) / groups.length, every = Math.ceil(14 / step);
+  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": about });
+  for (const tick of ticks(top, false)) for (const side of tick ? [-1, 1] : [1]) {
+    const x = middle + (side * half * tick) / top;
+    svg.append(shape("line", { x1: x, x2: x, y1: TOP, y2: height - BOTTOM, class: "axis" }), label(x, height - BOTTOM + 16, short(tick)));
+  }
+  groups.forEach(([first, last], i) => {
+    const y = height - BOTTOM - (i + 1) * step, title = words.bin[first] + (first < last ? ` … ${words.bin[last]}` : "");
+    heights.forEach((of, k) => {
+      const wide = (half * of[i]) / top;
+      svg.append(shape("rect", { x: k ? middle : middle - wide, y: y + step * 0.1, width: wide, height: step * 0.8, class: `bar value${colours[k] % 6}` },
+        shape("title", {}, `${names[k]}, ${words.size} ${title}: ${number(of[i])}`)));
+    });
+    if (i % every === 0) svg.append(label(LEFT - 6, y + step / 2 + 4, cut(words.bin[first]), "end"));
+  });
+  svg.append(label(width, height - 4, words.groups, "end"));
+  return svg;
+}
+
+function drawPyramid(data, region, place, width) {
+  const node = (id) => document.getElementById(id), { by, pyramid, words } = data;
+  node("pyramid-section").hidden = !pyramid;
+  if (!pyramid) return;
+  const rows = pyramid.sides.map((side) => pairsOf(by.runs[pyramid.by][region][side]));
+  const names = pyramid.sides.map((side) => by.values[pyramid.by][side]);
+  node("pyramid-key").replaceChildren(...names.map((name, k) => element("span", { class: `key value${pyramid.sides[k] % 6}` }, name)));
+  node("pyramid").replaceChildren(pyramidChart({ rows, names, colours: pyramid.sides, words, about: `${words.groups} by ${words.size} and ${by.names[pyramid.by]} in ${place}`, width }));
+}
+
 function plainTable(head, body) {
   const row = (cells, tag) => element("tr", {}, ...cells.map((cell) => element(tag, {}, cell)));
   return element("table", {}, element("thead", {}, row(head, "th")), element("tbody", {}, ...body.map((cells) => row(cells, "td"))));

@@ -1,0 +1,1 @@
+"""Kernels of the document's mechanisms: chains, trees of costs and multipliers."""

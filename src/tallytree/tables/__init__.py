@@ -1,0 +1,1 @@
+"""Tables: how many rows every region of a hierarchy has, by attributes."""

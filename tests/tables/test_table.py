@@ -1,0 +1,205 @@
+"""A table from rows to answers."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tallytree as tt
+from tallytree.errors import RequestError, VerificationError
+from tallytree.ingest.tables import read_table, values_of
+from tallytree.options.tables import CellOptions
+
+RNG = np.random.default_rng(3)
+N = 3000
+PEOPLE = pa.table(
+    {
+        "state": RNG.choice(["GA", "NY"], N),
+        "county": RNG.choice(["a", "b", "c"], N),
+        "sex": RNG.choice(["f", "m", "x"], N),
+        "age": RNG.integers(0, 40, N),
+        "person": RNG.integers(0, 900, N),
+    }
+)
+BY = {"sex": ["f", "m"], "age": [*map(str, range(31))]}
+ASKED = {"levels": ["state", "county"], "by": BY, "classes": {"age": ["0-17", "18-30"]}}
+
+
+def release(**more: object) -> tt.TableRelease:
+    return tt.table(PEOPLE, **{**ASKED, "epsilon": 1, "insecure_seed": 1, **more})
+
+
+def test_rows_are_counted_exactly() -> None:
+    exact = read_table(PEOPLE, CellOptions(**ASKED), None)
+    frame = PEOPLE.to_pylist()
+    values, tree = exact.public.values, exact.public.hierarchy
+    assert exact.n.sum() == N
+    for leaf, cell, n in zip(exact.leaves(), exact.cells(), exact.n):
+        path = tree.paths[tree.level_starts[-2] + leaf].split("/")[1:]
+        sex, age = values.labels_of(int(cell))
+        rows = [
+            row
+            for row in frame
+            if [row["state"], row["county"]] == path
+            and (row["sex"] if row["sex"] in "fm" else "other") == sex
+            and (str(row["age"]) if row["age"] <= 30 else "other") == age
+        ]
+        assert len(rows) == n
+
+
+def test_rows_on_no_list_are_left_out_of_closed_attributes() -> None:
+    exact = read_table(PEOPLE, CellOptions(**ASKED, closed=["sex", "age"]), None)
+    frame = PEOPLE.to_pylist()
+    inside = [row for row in frame if row["sex"] in "fm" and row["age"] <= 30]
+    assert exact.n.sum() == len(inside)
+    assert exact.public.values.shape == (2, 31)
+    assert dict(exact.altered.numbers) == {
+        "rows with a value on no list, left out": N - len(inside)
+    }
+
+
+def test_of_a_unit_so_many_rows_count() -> None:
+    exact = read_table(PEOPLE, CellOptions(**ASKED, unit="person", contributions=2), None)
+    people = np.bincount(PEOPLE["person"].to_numpy())
+    assert exact.n.sum() == np.minimum(people, 2).sum()
+    closed = CellOptions(**ASKED, unit="person", contributions=2, closed=["sex"])
+    listed = np.isin(PEOPLE["sex"].to_pylist(), ["f", "m"])
+    inside = np.bincount(PEOPLE["person"].to_numpy()[listed])
+    assert read_table(PEOPLE, closed, None).n.sum() == np.minimum(inside, 2).sum()
+
+
+def test_rows_that_stand_for_many() -> None:
+    rows = pa.table({"state": ["GA", "GA", "NY"], "sex": ["f", "f", "m"], "n": [3, 4, 0]})
+    exact = read_table(rows, CellOptions(levels=["state"], by=["sex=f,m"], count="n"), None)
+    assert exact.n.tolist() == [7]
+
+
+def test_every_table_adds_up_and_is_near_the_truth() -> None:
+    made = release()
+    assert made.verify()
+    errors = tt.evaluate(made, PEOPLE)
+    assert all(one.mean_error < 4 * one.std_error for one in errors.margins)
+    for by in ([], ["sex"], ["age"], ["sex", "age"]):
+        for level in ("total", "state", "county"):
+            total = sum(made.table(by=by, level=level)["count"].to_pylist())
+            assert total == made.count()
+    young = sum(made.count("total/GA", age=str(age)) for age in range(18))
+    assert made.count("total/GA", age="0-17") == young == made.count("total/GA", age="0–17")
+
+
+def test_answers_have_intervals_that_hold() -> None:
+    exact = read_table(PEOPLE, CellOptions(**ASKED), None)
+    ages = PEOPLE["age"].to_numpy()
+    inside = 0
+    for seed in range(40):
+        made = tt.table(exact, tt.TableOptions(**ASKED, epsilon=1, insecure_seed=seed))
+        answer = made.answer(where={"age": "5-17"})
+        inside += answer.low <= np.count_nonzero((ages >= 5) & (ages <= 17)) <= answer.high
+    assert inside >= 33
+
+
+def test_a_saved_table_is_the_same(tmp_path: Path) -> None:
+    made = release()
+    made.save(tmp_path / "out")
+    loaded = tt.load(tmp_path / "out")
+    assert loaded.table().equals(made.table())
+    assert tt.re_estimate(tmp_path / "out").table().equals(made.table())
+    assert loaded.attributes == made.attributes
+    for word in ("group", "size"):
+        text = (tmp_path / "out" / "manifest.json").read_text()
+        assert word not in text.replace('"group": null', "")
+
+
+def test_a_changed_share_is_noticed(tmp_path: Path) -> None:
+    from tests.forging import forge
+
+    made = release()
+    folder = made.save(tmp_path / "out")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["privacy"]["levels"][0]["share"] = "1/7"
+    forge(folder, manifest)
+    assert not tt.verify(folder)
+
+
+def test_questions() -> None:
+    made = release()
+    reply = tt.ask(made, region="total/GA", where=["age=18-30"], by=["sex"])
+    assert [row[0] for row in reply.rows] == ["f", "m", "other"]
+    assert reply.rows[0][1] == made.count("total/GA", age="18-30", sex="f")
+    both = tt.ask(made, region=["total/GA", "total/NY"], total=True)
+    assert both.rows[0][0] == made.count()
+    with pytest.raises(RequestError, match="has no value"):
+        made.count(sex="q")
+    with pytest.raises(RequestError, match="There is no attribute"):
+        made.count(colour="red")
+    with pytest.raises(RequestError, match="under --by and under --where"):
+        tt.ask(made, where=["sex=f"], by=["sex"])
+
+
+def test_a_wish_moves_the_budget() -> None:
+    every, some = release(), release(want=["county:age"])
+    assert _error(some, "county", ("age",)) < _error(every, "county", ("age",))
+
+
+def _error(made: tt.TableRelease, level: str, by: tuple[str, ...]) -> float:
+    margins = tt.evaluate(made, PEOPLE).margins
+    return next(one.std_error for one in margins if (one.level, one.by) == (level, by))
+
+
+def test_a_plan_says_what_a_release_states() -> None:
+    made = release()
+    prediction = tt.plan(made, epsilon=1)
+    stated = [one.std_error for one in tt.evaluate(made, PEOPLE).margins]
+    np.testing.assert_allclose([one.std_error for one in prediction.tables], stated)
+    found = tt.plan(made, target="state: sex within 5 % in 90 % of cells")
+    assert found.share is not None
+    assert 0.9 <= found.share < 0.93
+
+
+def test_synthetic_rows_tabulate_to_the_release(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    made = release()
+    tt.microdata(made, out=tmp_path / "rows")
+    rows = pq.read_table(tmp_path / "rows" / "synthetic_rows.parquet")
+    exact = read_table(rows, CellOptions(**ASKED), None)
+    assert np.array_equal(exact.cell, made.levels[-1].cell)
+    assert np.array_equal(exact.n, made.levels[-1].n)
+
+
+def test_two_releases_compare() -> None:
+    found = tt.compare(release(), release(insecure_seed=2))
+    assert sum(one.clear for one in found.levels) <= 3
+    assert set(found.table["sex"].to_pylist()) == {"f", "m", "other", "all"}
+
+
+def test_words_of_attributes() -> None:
+    found = values_of(CellOptions(by=["age=0-4,5-17,65+", "grade=low,high"], ordered=["grade"]))
+    assert found.ordered == ("age", "grade")
+    assert found.places("age", "5-17").tolist() == [1]
+    assert found.places("grade", "low-high").tolist() == [0, 1]
+    for wrong in ("age", "=a", "age=", "age=1,1"):
+        with pytest.raises(RequestError):
+            values_of(CellOptions(by=[wrong]))
+    with pytest.raises(RequestError, match="no attribute"):
+        values_of(CellOptions(by=["sex=f,m"], closed=["age"]))
+
+
+def test_what_covers_nobody_is_refused() -> None:
+    with pytest.raises(RequestError, match="cover nobody"):
+        tt.table(PEOPLE, levels=["county"], by=["sex=f,m"], unit="county", epsilon=1)
+    with pytest.raises(RequestError, match="cells, more than"):
+        tt.table(PEOPLE, by={f"a{n}": [str(v) for v in range(40)] for n in range(4)}, epsilon=1)
+
+
+def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
+    made = release()
+    folder = made.save(tmp_path / "out")
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(folder / "counts.parquet")
+    pq.write_table(rows.slice(1), folder / "counts.parquet")
+    with pytest.raises(VerificationError):
+        tt.load(folder).table()
