@@ -299,6 +299,34 @@ def dense() -> Iterator[Case]:
                 )
 
 
+def values() -> Iterator[Case]:
+    """Tables of values."""
+    how: dict[str, Any] = {"value": "employees", "max": 6000, "insecure_seed": SEED}
+    places = {"levels": ["sector", "branch"], "intervals": 0}
+    for name, budget in BUDGETS.items():
+        for step in (1, 50):
+            yield (
+                f"values, step {step}, {name}",
+                lambda budget=budget, step=step: tt.values(
+                    FIRMS, step=step, **how, **places, **budget
+                ),
+            )
+    units = {"value": "rooms", "step": "1/2", "min": -1, "max": 4, "intervals": 0}
+    yield (
+        "values, units, by an attribute",
+        lambda: tt.values(
+            PEOPLE,
+            levels=["state"],
+            by={"county": ["Cobb", "Kings"]},
+            unit="person",
+            contributions=2,
+            epsilon=1,
+            insecure_seed=SEED,
+            **units,
+        ),
+    )
+
+
 def histograms() -> Iterator[Case]:
     """Range histograms."""
 
@@ -577,6 +605,18 @@ def streams() -> Iterator[Case]:
             f"stream, {name}, {horizon}",
             lambda options=options: tt.stream(**options, insecure_seed=SEED),
         )
+    many = {"counts": LONG[100:190], "horizon": 100}
+    others: dict[str, dict[str, Any]] = {
+        "square-root": {"mechanism": "square-root"},
+        "largest": {"objective": "largest"},
+        "gap": {"contributions": 3, "min_gap": 30},
+    }
+    for name, how in others.items():
+        options = {**many, **BUDGETS["zcdp"], **how}
+        yield (
+            f"stream, zcdp, {name}",
+            lambda options=options: tt.stream(**options, insecure_seed=SEED),
+        )
 
 
 def tables() -> Iterator[Case]:
@@ -600,4 +640,16 @@ def tables() -> Iterator[Case]:
         yield f"table by {name}, {loss}", lambda options=options: tt.table(rows, **options)
 
 
-FAMILIES = (adaptive, matching, in_bins, dense, histograms, grids, degrees, maps, streams, tables)
+FAMILIES = (
+    adaptive,
+    matching,
+    in_bins,
+    dense,
+    values,
+    histograms,
+    grids,
+    degrees,
+    maps,
+    streams,
+    tables,
+)

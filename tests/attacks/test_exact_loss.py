@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import combinations, pairwise
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -114,6 +115,37 @@ def lines(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
     return from_counts(rng, (12,), make, **options)
 
 
+REGIONS = pa.table({"county": ["a", "b", "c"], "state": ["x", "x", "y"]})
+
+
+def tables_of_values(
+    rng: np.random.Generator, contributions: int = 1, **options: Any
+) -> Iterator[Pair]:
+    """Rows of some people, and the same without one of them; values beyond the bounds, missing and
+    no numbers too.
+    """
+    rows = [
+        (person, "abc"[rng.integers(3)], "fmx"[rng.integers(3)], float(rng.normal(6, 40)))
+        for person in range(6)
+        for _ in range(1 + rng.integers(contributions + 2) if contributions > 1 else 1)
+    ]
+    rows += [(6, "a", "f", float("nan")), (6, "a", "f", None), (7, "c", "m", 1e300)]
+    how = {"value": "v", "step": "1/2", "min": -4, "max": 90, "levels": ["county"]} | options
+    if contributions > 1:
+        how |= {"unit": "who", "contributions": contributions}
+
+    def run(kept: list[Any]) -> Run:
+        columns = list(zip(*kept))
+        table = pa.table(
+            dict(zip(("who", "county", "sex", "v"), columns[:3]))
+            | {"v": pa.array(columns[3], pa.float64())}
+        )
+        return partial(tt.values, table, hierarchy=REGIONS, insecure_seed=1, intervals=0, **how)
+
+    for person in range(8):  # of whom the seventh has no value
+        yield run(rows), run([row for row in rows if row[0] != person])
+
+
 @dataclass(frozen=True)
 class Stream:
     """What was told of a stream, in the form of a release."""
@@ -123,6 +155,14 @@ class Stream:
 
     def table(self) -> pa.Table:
         return pa.table({"answer": self.answers})
+
+
+def count_on(arrivals: Any, **asked: Any) -> Stream:
+    """A counter in memory, and all that it told."""
+    counter = StreamCounter(len(arrivals), **asked)
+    told = tuple(repr(counter.add(int(number))) for number in arrivals)
+    facts = {name: str(value) for name, value in asked.items() if name != "insecure_seed"}
+    return Stream(told, {"privacy": {"definition": "pure", **facts}})
 
 
 def tables(rng: np.random.Generator, contributions: int = 1, **options: Any) -> Iterator[Pair]:
@@ -136,13 +176,19 @@ def tables(rng: np.random.Generator, contributions: int = 1, **options: Any) -> 
 
 
 def streams(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
-    def make(arrivals: Any, **options: Any) -> Stream:
-        counter = StreamCounter(len(arrivals), **options)
-        told = tuple(repr(counter.add(int(number))) for number in arrivals)
-        facts = {name: str(value) for name, value in asked.items()}
-        return Stream(told, {"privacy": {"definition": "pure", **facts}})
+    return from_counts(rng, (11,), count_on, **asked)
 
-    return from_counts(rng, (11,), make, **asked)
+
+def streams_of_units_that_come_back(rng: np.random.Generator) -> Iterator[Pair]:
+    """A unit that comes up to three times, at least four steps apart: in every such pattern."""
+    counts = rng.integers(0, 5, 11)
+    asked = {"contributions": 3, "min_gap": 4, "insecure_seed": 1, **ZCDP}
+    for entities in (1, 2, 3):
+        for steps in combinations(range(11), entities):
+            if all(later - earlier >= 4 for earlier, later in pairwise(steps)):
+                more = counts.copy()
+                more[list(steps)] += 1
+                yield partial(count_on, counts, **asked), partial(count_on, more, **asked)
 
 
 def streams_in_epochs(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
@@ -260,6 +306,9 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
     "stream, units, zcdp": lambda rng: streams(rng, contributions=3, **ZCDP),
     "stream, tree, zcdp": lambda rng: streams(rng, mechanism="tree", **ZCDP),
+    "stream, square root, zcdp": lambda rng: streams(rng, mechanism="square-root", **ZCDP),
+    "stream, largest, zcdp": lambda rng: streams(rng, objective="largest", **ZCDP),
+    "stream, unit that comes back, zcdp": lambda rng: streams_of_units_that_come_back(rng),
     "stream, square root, pure": lambda rng: streams(rng, mechanism="square-root", **PURE),
     "stream in epochs": lambda rng: streams_in_epochs(rng, **PURE),
     "stream in epochs, units, zcdp": lambda rng: streams_in_epochs(rng, contributions=2, **ZCDP),
@@ -273,6 +322,12 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "degrees, private nodes, directed": lambda rng: graphs(rng, directed=True, **PURE),
     "degrees, private nodes, zcdp": lambda rng: graphs(rng, **ZCDP),
     "degrees, units, zcdp": lambda rng: from_counts(rng, (6,), degrees, contributions=2, **ZCDP),
+}
+CASES |= {
+    "values": lambda rng: tables_of_values(rng, **PURE),
+    "values, every step a bin, zcdp": lambda rng: tables_of_values(rng, max=6, **ZCDP),
+    "values, units": lambda rng: tables_of_values(rng, contributions=2, **PURE),
+    "values, units, by, zcdp": lambda rng: tables_of_values(rng, 3, by="sex=f,m", **ZCDP),
 }
 for _mechanism in MECHANISMS:
     # Views of matching follow; tree-program measures what tree-dp does; size-bins follows too.
@@ -438,9 +493,13 @@ PLANTED = {
     "dawa, units, zcdp": (measuring_maps, "tiling_sensitivity"),
     "ahp, units, zcdp": (measuring_maps, "histogram_sensitivity"),
     "stream, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "stream, largest, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "stream, unit that comes back, zcdp": (planning_streams, "returning_rows_sensitivity"),
     "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "values, units": (planning, "size_bins_sensitivity"),
+    "values, every step a bin, zcdp": (planning, "size_blocks_sensitivity"),
     "whole groups, bound 40": (planning, "size_blocks_sensitivity"),
     "whole groups, bound 12, zcdp": (planning, "size_blocks_sensitivity"),
     "size-bins, quantities, bound 12": (planning, "moved_size_bins_sensitivity"),

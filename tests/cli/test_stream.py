@@ -81,7 +81,7 @@ def test_the_life_of_a_stream(place: Path, capsys: pytest.CaptureFixture[str]) -
     assert abs(answer["estimate"] - truth) < 8 * answer["std_error"]
     assert run("report", "out") == 0
     assert run(*STREAM, *PAID, "--until", "2025-03-01") == 0  # does not mind the report
-    assert "out holds 60 steps, up to 2025-03-01 (square-root)" in capsys.readouterr().err
+    assert "out holds 60 steps, up to 2025-03-01 (scaled-root)" in capsys.readouterr().err
 
 
 def test_refusals_change_nothing(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

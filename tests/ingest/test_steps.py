@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tallytree.errors import InputError, RequestError
@@ -45,7 +46,8 @@ def test_more_steps_change_nothing_about_those_before() -> None:
     """Also with a unit: which of its rows count does not depend on rows that come later."""
     rng = np.random.default_rng(1)
     table = pa.table({"step": rng.integers(1, 40, 3000), "who": rng.integers(0, 90, 3000)})
-    for options in ({}, {"unit": "who", "contributions": 3}):
+    apart = {"unit": "who", "contributions": 3, "min_gap": 5}
+    for options in (apart, {}, {"unit": "who", "contributions": 3}):
         whole = counted(table, "step", Steps(), 39, **options)
         for n_steps in (1, 7, 20):
             so_far = table.filter(pa.array(table["step"].to_numpy() <= n_steps))
@@ -62,6 +64,39 @@ def test_the_first_rows_of_a_unit_count() -> None:
     assert repr(found) == "ConfidentialArrivals(5 steps, values hidden)"
     with pytest.raises(RequestError, match="unit= goes with rows"):
         read_steps(table, "step", Steps(), 5, unit="who", contributions=2, count="step")
+
+
+@pytest.mark.parametrize("gap", [1, 3, 7])
+@pytest.mark.parametrize("most", [2, 5])
+def test_rows_that_come_back_too_soon_do_not_count(most: int, gap: int) -> None:
+    """Beside a loop over the rows of each unit; of rows before the first step nothing is known."""
+    rng = np.random.default_rng(gap)
+    table = pa.table({"step": rng.integers(-3, 60, 700), "who": rng.integers(0, 40, 700)})
+    expected, left_out = [0] * 50, 0
+    for unit in range(40):
+        counted_at: list[int] = []
+        rows = sorted(table.filter(pc.equal(table["who"], unit))["step"].to_pylist())
+        for step in (row for row in rows if 1 <= row <= 50):
+            if len(counted_at) < most and all(step - other >= gap for other in counted_at):
+                counted_at.append(step)
+                expected[step - 1] += 1
+            else:
+                left_out += 1
+    options: dict[str, Any] = {"unit": "who", "contributions": most, "min_gap": gap}
+    found = read_steps(table, "step", Steps(), 50, **options)
+    assert found.counts.tolist() == expected
+    assert left_out in [number for _, number in found.altered.numbers]
+    assert found.unit.words.endswith(f"at most {most} are counted, at least {gap} steps apart)")
+    assert f"at least {gap} steps apart" in found.note
+
+
+def test_weeks_apart_are_counted_in_steps_not_in_days() -> None:
+    days = [date(2025, 1, 6), date(2025, 1, 13), date(2025, 1, 19), date(2025, 1, 20)]
+    table = pa.table({"day": days, "who": ["a"] * 4})
+    weeks = steps_from("2025-01-06", "week")
+    options: dict[str, Any] = {"unit": "who", "contributions": 4}
+    assert counted(table, "day", weeks, 3, **options, min_gap=1) == [1, 1, 1]
+    assert counted(table, "day", weeks, 3, **options, min_gap=2) == [1, 0, 1]
 
 
 @pytest.mark.parametrize(

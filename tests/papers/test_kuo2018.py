@@ -321,6 +321,7 @@ def test_printed_figures_stand_only_beside_the_printed_setting() -> None:
     assert taxi["taxi BU", "level 2"].paper == 772.8
     assert taxi["taxi H_c", "level 0"].paper == 10_547
     assert taxi["taxi BU", "level 0"].remark == tables.ADDED_UP
+    assert taxi["taxi H_c", "level 2"].remark == tables.HALF
     half = taxi["taxi H_c, ε = ½ per level", "level 2"]
     assert half.paper is None
     assert "1,601.8" in half.remark

@@ -7,17 +7,17 @@ from tallytree.errors import InputError
 from tallytree.privacy.budget import Budget
 from tallytree.strategies.noise_moments import fourth_cumulant
 from tallytree.streams.estimate import StreamEstimator, estimate_stream, follows, span_moments
-from tallytree.streams.kernels import square_root_weights
 from tallytree.streams.plan import plan_stream, rows_table
 from tests.reference import streams as reference
 
-BUDGETS = {"square-root": Budget("zcdp", Fraction(1, 2)), "tree": Budget("pure", Fraction(1))}
+ZCDP = Budget("zcdp", Fraction(1, 2))
+BUDGETS = {"scaled-root": ZCDP, "square-root": ZCDP, "tree": Budget("pure", Fraction(1))}
 
 
 @pytest.mark.parametrize("strategy", BUDGETS)
 @pytest.mark.parametrize("epochs", [(200,), (7, 20, 50)])
 def test_step_by_step_is_all_at_once(strategy, epochs):
-    plan = plan_stream(BUDGETS[strategy], None, epochs=epochs)
+    plan = plan_stream(BUDGETS[strategy], None, strategy=strategy, epochs=epochs)
     steps, _ = rows_table(plan, 150)
     rows = np.random.default_rng(1).integers(-(10**6), 10**7, len(steps))
     together = estimate_stream(plan, rows, 150)
@@ -31,10 +31,13 @@ def test_step_by_step_is_all_at_once(strategy, epochs):
             )
 
 
-def test_counts_solve_the_triangular_system():
-    plan = plan_stream(BUDGETS["square-root"], 60)
+@pytest.mark.parametrize("strategy", ["scaled-root", "square-root"])
+def test_counts_solve_the_triangular_system(strategy):
+    plan = plan_stream(ZCDP, 60, strategy=strategy)
     rows = np.random.default_rng(2).integers(-1000, 10**6, 60)
-    exact = reference.decoded(square_root_weights(60).tolist(), rows.tolist())
+    factors = plan.factors[0]
+    asked = (factors.weights.tolist(), rows.tolist(), factors.rows.tolist())
+    exact = reference.decoded(*asked, factors.columns.tolist())
     np.testing.assert_allclose(
         estimate_stream(plan, rows, 60).estimate, [float(value) for value in exact], rtol=1e-10
     )
@@ -66,7 +69,7 @@ def test_blocks_average_their_own_count_with_their_parts():
 
 @pytest.mark.parametrize("strategy", BUDGETS)
 def test_published_counts_follow_from_rows_or_do_not(strategy):
-    plan = plan_stream(BUDGETS[strategy], 40)
+    plan = plan_stream(BUDGETS[strategy], 40, strategy=strategy)
     rows = np.random.default_rng(4).integers(0, 10**5, len(rows_table(plan, 30)[0]))
     estimates = estimate_stream(plan, rows, 30).estimate
     assert follows(plan, rows, estimates)
@@ -84,6 +87,7 @@ def test_published_counts_follow_from_rows_or_do_not(strategy):
 @pytest.mark.parametrize(
     ("strategy", "how"),
     [
+        ("scaled-root", {}),
         ("square-root", {}),
         ("tree", {"branching": 3}),
         ("tree", {"branching": 3, "inference": False}),
@@ -91,7 +95,7 @@ def test_published_counts_follow_from_rows_or_do_not(strategy):
 )
 def test_errors_of_ranges_of_steps_are_those_of_differences(strategy, how):
     """Counts are linear in the rows: the slow way asks what each count takes of every single row."""
-    plan = plan_stream(BUDGETS[strategy], None, epochs=(9, 13), **how)
+    plan = plan_stream(BUDGETS[strategy], None, strategy=strategy, epochs=(9, 13), **how)
     n_steps = 30
     steps, _ = rows_table(plan, n_steps)
     taken = np.array(

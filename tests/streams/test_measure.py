@@ -6,11 +6,12 @@ import pytest
 
 from tallytree.errors import InputError, RequestError
 from tallytree.privacy.budget import Budget
+from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace, DrawsAhead, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.streams.counter import StreamCounter
 from tallytree.streams.estimate import estimate_stream, follows
 from tallytree.streams.measure import measure_steps
-from tallytree.streams.plan import mean_squared_error, plan_stream, rows_table
+from tallytree.streams.plan import plan_stream, rows_table, squared_error
 
 
 def test_counts_are_exact_without_noise():
@@ -111,6 +112,37 @@ def test_a_counter_publishes_what_follows_from_its_rows():
         assert follows(counter.plan, rows, published)
 
 
+def test_draws_ahead_are_those_of_their_places():
+    """Whether drawn one by one or 256 at a time, in order or not, and for several questions."""
+    asked = [
+        (0, "stream", 0),
+        (0, "stream", 1),
+        (0, "stream", 300),
+        (1, "stream", 301),
+        (0, "other", 2),
+    ]
+    asked += [(0, "stream", 299), (0, "stream", 2)]
+    noises = {0: DiscreteGaussian(Fraction(9)), 1: DiscreteLaplace(Fraction(5))}
+    one, other = (KeyStream.from_insecure_seed(3) for _ in range(2))
+    ahead, ends = DrawsAhead(), np.array([0, 1])
+    for level, query, region in asked:
+        place = {"level": level, "query": query, "offsets": ends, "first_region": region}
+        alone = add_noise(np.array([7]), noises[level], one, **place)
+        assert add_noise(np.array([7]), noises[level], other, **place, ahead=ahead) == alone
+    with pytest.raises(RequestError, match="drawn before"):
+        add_noise(np.array([7]), noises[0], other, **place, ahead=ahead)
+
+
+def test_a_closed_counter_holds_neither_the_past_nor_noise_to_come():
+    counter = StreamCounter(300, rho=1, definition="zcdp")
+    for _ in range(5):
+        counter.add(77)
+    counter.close()
+    held = [counter._past._counts, counter._past._high, counter._past._low]
+    assert not any(np.any(array) for array in held)
+    assert len(counter._past._ahead._draws) == 0
+
+
 def test_counts_are_exact_without_noise_over_epochs():
     arrivals = np.random.default_rng(1).integers(0, 50, 60)
     for budget in (Budget("pure", Fraction(10**5)), Budget("zcdp", Fraction(10**14))):
@@ -135,6 +167,7 @@ def test_rows_never_depend_on_what_comes_later():
 
 
 @pytest.mark.parametrize(("budget", "strategy"), [
+    (Budget("zcdp", Fraction(1, 2)), "scaled-root"),
     (Budget("zcdp", Fraction(1, 2)), "square-root"),
     (Budget("zcdp", Fraction(1, 2)), "tree"),
     (Budget("pure", Fraction(1)), "tree"),
@@ -147,8 +180,8 @@ def test_the_mean_squared_error_is_that_of_theory(budget, strategy):
         rows = measure_steps(plan, arrivals, KeyStream.from_insecure_seed(seed), first=0)
         counts = estimate_stream(plan, rows, 365)
         squared += (counts.estimate - np.cumsum(arrivals)) ** 2
-    assert counts.variance.mean() == pytest.approx(mean_squared_error(plan))
-    assert (squared / 2500).mean() == pytest.approx(mean_squared_error(plan), rel=0.03)
+    assert counts.variance.mean() == pytest.approx(squared_error(plan, "mean"))
+    assert (squared / 2500).mean() == pytest.approx(squared_error(plan, "mean"), rel=0.03)
     np.testing.assert_allclose(
         squared[[0, 30, 200, 364]] / 2500, counts.variance[[0, 30, 200, 364]], rtol=0.15
     )

@@ -201,6 +201,7 @@ CHANGED: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({"entity": "person"}, "unit"),
     "tree": ({"branching": 2}, "branching"),
     "inference": ({"inference": False}, "inference"),
+    "objective": ({"objective": "largest"}, "objective"),
     "seed": ({"insecure_seed": 1}, "private"),
 }
 
@@ -389,7 +390,7 @@ def test_ranges_of_steps_are_differences_with_errors_that_hold() -> None:
 def test_epsilon_and_delta_are_kept_and_stated(tmp_path: Path) -> None:
     made = tt.stream(counts=ARRIVALS, horizon=365, epsilon=1, delta="1e-6", out=tmp_path / "out")
     assert "(ε, δ)-differential privacy, ε = 1, δ = 1e-6" in made.manifest["privacy"]["statement"]
-    assert made.mechanism == "square-root"
+    assert made.mechanism == "scaled-root"
     assert verify_privacy(tmp_path / "out")
     stated = {"epsilon": 1, "delta": "1e-6"}
     for many in ({"contributions": 2**20 // 365 + 1, "horizon": 365}, {"contributions": 2}):
@@ -466,3 +467,32 @@ def test_a_forked_process_cannot_count_on(monkeypatch: pytest.MonkeyPatch) -> No
     assert counter.steps == 1
     counter.add(1)
     assert counter.release().n_steps == 2
+
+
+def test_a_unit_that_comes_back_is_kept_checked_and_not_forged(tmp_path: Path) -> None:
+    """A smaller noise than the gap allows, or a gap that was not asked for, is found."""
+    rng = np.random.default_rng(1)
+    visits = pa.table({"day": rng.integers(1, 41, 400), "who": rng.integers(0, 60, 400)})
+    options: dict[str, Any] = {
+        "column": "day",
+        "unit": "who",
+        "contributions": 3,
+        "min_gap": 10,
+        "horizon": 40,
+        "out": tmp_path / "out",
+        **LOSSES["zcdp"],
+    }
+    first = tt.stream(visits, until=20, **options)
+    made = tt.stream(visits, until=40, **options)
+    assert_starts_with(made.table(), first.table())
+    assert "at most 3 are counted, at least 10 steps apart" in made.manifest["privacy"]["statement"]
+    tt.verify(tmp_path / "out").raise_if_failed()
+    assert verify_privacy(tmp_path / "out")
+    with pytest.raises(RequestError, match=r"holds another stream: .*unit.* differ"):
+        tt.stream(visits, until=40, **{**options, "min_gap": 11})
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    privacy = manifest["privacy"]
+    forged = {**privacy, "unit": {**privacy["unit"], "min_gap": 20}}
+    shutil.copytree(tmp_path / "out", tmp_path / "forged")
+    forge(tmp_path / "forged", {**manifest, "privacy": forged})
+    assert not verify_privacy(tmp_path / "forged")

@@ -180,11 +180,7 @@ def make_release(
     _refuse_tables(counts)
     if keeping.intervals:
         check_copies(keeping.intervals)
-    try:
-        made = _release(counts, options, keeping, progress)
-    finally:
-        if not isinstance(counts, ConfidentialCounts):
-            counts.forget()
+    made = _made(counts, options, keeping, progress)
     # Whoever is told of intervals writes no parts, for they go into the tables.
     if not keeping.intervals or isinstance(made, WrittenRelease):
         return made
@@ -193,6 +189,33 @@ def make_release(
     )  # which makes releases itself
 
     return with_intervals(made, copies=keeping.intervals, progress=progress)
+
+
+def make_counts(
+    counts: ConfidentialCounts,
+    options: ReleaseOptions,
+    keeping: Keeping,
+    progress: Progress = silent,
+) -> Release:
+    """The same of counts that this machine holds, without intervals of single counts, whatever is
+    kept of them.
+    """
+    made = _made(counts, options, keeping, progress)
+    assert isinstance(made, Release)
+    return made
+
+
+def _made(
+    counts: ConfidentialCounts | HeldElsewhere,
+    options: ReleaseOptions,
+    keeping: Keeping,
+    progress: Progress,
+) -> Release | WrittenRelease:
+    try:
+        return _release(counts, options, keeping, progress)
+    finally:
+        if not isinstance(counts, ConfidentialCounts):
+            counts.forget()
 
 
 def _refuse_tables(counts: object) -> None:
@@ -241,7 +264,7 @@ def _release(
         people = measure_people(counts, measured.settled.plan, paid.stream)
         measured = measured.with_people(people)
         manifest = mechanism.describe(paid.manifest, measured.settled, facts)
-        paid.measured(manifest, measured_tables(facts.lattice, measured.noisy))
+        paid.measured(manifest, measured_tables(facts.lattice, measured.noisy, facts.counted))
     made = _estimated(mechanism, measured, facts, manifest, progress)
     give_back()  # what was measured needs more room than the release
     return made
@@ -433,6 +456,6 @@ def estimate_group_sizes(
         manifest = {
             **manifest,
             "request": plan.request.to_json(),
-            "mechanism": manifest["mechanism"] | mechanism_of(plan),
+            "mechanism": manifest["mechanism"] | mechanism_of(plan, facts),
         }
     return _estimated(mechanism, Measured(settled, noisy), facts, manifest)

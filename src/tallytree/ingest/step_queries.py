@@ -13,12 +13,15 @@ import pyarrow.compute as pc
 from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, is_nan, number, one_if
 from tallytree.ingest.engine import open_session
+from tallytree.ingest.kernels import spaced
 from tallytree.ingest.sources import Source
 from tallytree.ingest.value_queries import Column, left_out_of, sums_of
 from tallytree.model.arrays import IntArray
 
 
-def count_in_steps(where: Column, cuts: IntArray, *, dates: bool) -> tuple[IntArray, int, int]:
+def count_in_steps(
+    where: Column, cuts: IntArray, *, dates: bool, min_gap: int | None = None
+) -> tuple[IntArray, int, int]:
     """How many entities came from each cut up to, not including, the next; how many before all, and
     how many rows of units with too many were left out.
 
@@ -37,7 +40,9 @@ def count_in_steps(where: Column, cuts: IntArray, *, dates: bool) -> tuple[IntAr
         inside = ibis.cases(
             (missing | (moment >= late), late), (moment < early + 1, early), else_=moment
         )
-        rows = session.fetch(_by_moment(where, opened, inside.floor(), worse), opened.name)
+        apart = min_gap is not None and where.unit is not None
+        asked = (_by_unit if apart else _by_moment)(where, opened, inside.floor(), worse)
+        rows = session.fetch(asked, opened.name)
     if dates and len(rows) and pc.min(rows["problem"]).as_py() == Problem.NUMBER_NOT_A_NUMBER:
         raise InputError(
             f"Column {where.names[0]!r} of {opened.name} has text that is not a date such as "
@@ -48,6 +53,14 @@ def count_in_steps(where: Column, cuts: IntArray, *, dates: bool) -> tuple[IntAr
     counted = (place >= 0) & (place < len(cuts) - 1)
     counts = np.zeros(len(cuts) - 1, dtype=np.int64)
     entities = rows["n"].cast(pa.int64()).to_numpy()
+    if apart and min_gap is not None:
+        units = rows["u"].cast(pa.int64()).to_numpy()
+        order = np.lexsort((place, units))
+        order = order[counted[order]]
+        chosen = spaced(units[order], place[order], where.contributions, min_gap)
+        np.add.at(counts, place[order][chosen], 1)
+        left_out = int(entities[counted].sum()) - int(chosen.sum())
+        return counts, int(entities[place < 0].sum()), left_out
     np.add.at(counts, place[counted], entities[counted])
     return (
         counts,
@@ -78,6 +91,21 @@ def _by_moment(where: Column, opened: Source, moment: Any, problem: Any) -> Any:
             ),
         )
     return rows.group_by("x").agg(**sums_of(rows))
+
+
+def _by_unit(where: Column, opened: Source, moment: Any, problem: Any) -> Any:
+    """How many rows of each unit came at each moment; units are numbered."""
+    unit = identifier(opened.table, str(where.unit), opened.name)
+    rows = opened.table.select(x=moment, problem=problem, name=unit)
+    rows = rows.mutate(
+        n=ibis.literal(1, "int64"),
+        u=ibis.dense_rank().over(order_by=rows.name),
+        problem=ibis.cases(
+            (rows.name.isnull(), ibis.literal(int(Problem.UNIT_MISSING), "int8")),
+            else_=rows.problem,
+        ),
+    )
+    return rows.group_by(["u", "x"]).agg(**sums_of(rows))
 
 
 def _day(table: Any, column: str, source: str) -> tuple[Any, Any]:

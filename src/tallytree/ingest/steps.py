@@ -27,6 +27,7 @@ def read_steps(
     count: str | None = None,
     unit: str = ENTITY,
     contributions: int = 1,
+    min_gap: int | None = None,
     entity: str = "row",
     where: Part | None = None,
     **place: str | None,
@@ -45,6 +46,9 @@ def read_steps(
         The column that names the protected unit, of whose rows the first ``contributions`` count:
         the first ones by ``column``, and not just any, so that the rows that count stay the same
         when more of them come. Without a unit, how many rows one unit has at most, on trust.
+    min_gap
+        Of a unit's rows those alone count that come at least so many steps after the last one that
+        counted: what counts follows from earlier rows, and stays the same when more of them come.
 
     Examples
     --------
@@ -60,16 +64,17 @@ def read_steps(
     from tallytree.ingest.step_queries import count_in_steps  # loads Ibis and DuckDB
     from tallytree.ingest.value_queries import Column
 
-    protected = unit_from(unit, entity, contributions, counted=count is not None)
+    protected = unit_from(unit, entity, contributions, counted=count is not None, min_gap=min_gap)
     bound = checked_unit(unit, contributions) if unit != ENTITY else (None, 1)
     where_from = Column(source, column, count, Place(**place), *bound, where=where)
     counts, n_early, n_left_out = count_in_steps(
-        where_from, steps.cuts(n_steps), dates=steps.every is not None
+        where_from, steps.cuts(n_steps), dates=steps.every is not None, min_gap=min_gap
     )
     note = (
         NOTE
         if unit == ENTITY
         else f"{NOTE}; of one {protected.column} the first rows by {column} count"
+        + (f" that are at least {min_gap:,} steps apart" if min_gap else "")
     )
     altered = UNALTERED.also_rows_of(protected, n_left_out).also(
         "entities before the first step, left out", n_early

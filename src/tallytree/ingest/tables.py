@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -20,6 +21,7 @@ from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.filters import part_columns, rows_of_part
 from tallytree.ingest.group_sizes import Rows, label_columns
 from tallytree.ingest.regions import Regions
+from tallytree.ingest.rules import rules_of
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.attributes import OTHER
@@ -28,10 +30,12 @@ from tallytree.model.confidential import UNALTERED
 from tallytree.model.confidential_table import ConfidentialTable, PublicTable
 from tallytree.model.limits import MOST_ENTITIES
 from tallytree.model.part import Part
+from tallytree.model.rules import Rule, possible_cells
 from tallytree.model.unit import COLUMN, ENTITY, unit_from
 from tallytree.model.values import Values, in_rising_order, listed_values, spans_of
 from tallytree.options.tables import CellOptions
 
+SUMS = ("n", "outside", "broken", "left_out")
 FROM_DATA = "the regions were read off the data and declared public"
 FROM_TABLE = "the regions are those of a public hierarchy table"
 
@@ -97,19 +101,54 @@ def _names(told: str | Sequence[str]) -> tuple[str, ...]:
     return (told,) if isinstance(told, str) else tuple(told)
 
 
+@dataclass(frozen=True, eq=False)
+class _Domain:
+    """The public values of attributes, and the rules that they keep."""
+
+    values: Values
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, options: CellOptions) -> _Domain:
+        """As options describe them; rules that leave nothing are refused."""
+        values, rules = values_of(options), rules_of(options)
+        possible_cells(values, rules)
+        return cls(values, rules)
+
+    def breaks(self, places: Sequence[Any]) -> Any:
+        """Whether a row breaks a rule, from the numbers of its values; decided by these alone."""
+        found: Any = ibis.literal(False)
+        for rule in self.rules:
+            attributes, broken = rule.broken(self.values)
+            number: Any = ibis.literal(0, "int64")
+            for place in attributes:
+                number = number * self.values.shape[place] + places[place]
+            flat = broken.ravel()
+            if 2 * np.count_nonzero(flat) <= len(flat):
+                some = number.isin(np.flatnonzero(flat).tolist()) if flat.any() else None
+            else:
+                some = ~number.isin(np.flatnonzero(~flat).tolist())
+            found = found if some is None else found | some
+        return found.fill_null(False)
+
+
 def read_table(source: Any, options: CellOptions, part: Part | None) -> ConfidentialTable:
     """Count the rows of every leaf region by all attributes together, exactly."""
-    values, shape = values_of(options), _shape(options)
+    domain, shape = _Domain.of(options), _shape(options)
+    values = domain.values
     with open_session() as session:
-        opened, rows = _opened(session, source, options, shape, values, part)
+        opened, rows = _opened(session, source, options, shape, domain, part)
         rows, regions = find_regions(session, rows, opened, shape, options.root)
         runs = _counted(session, rows, regions, opened)
     refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
-    public = _public(options, values, regions, part)
+    public = _public(options, domain, regions, part)
     altered = UNALTERED.also_rows_of(public.unit, int(pc.sum(runs["left_out"]).as_py() or 0))
     if options.closed:
         outside = int(pc.sum(runs["outside"]).as_py() or 0)
         altered = altered.also("rows with a value on no list, left out", outside)
+    if public.rules:
+        broken = int(pc.sum(runs["broken"]).as_py() or 0)
+        altered = altered.also("rows that break a rule, left out", broken)
     kept = runs.filter(pc.greater(runs["n"], 0))
     leaf, place, n = (kept[name].cast(pa.int64()).to_numpy() for name in ("leaf", "c", "n"))
     cell = leaf * values.n_cells + place
@@ -119,11 +158,11 @@ def read_table(source: Any, options: CellOptions, part: Part | None) -> Confiden
 
 def public_table(source: Any, options: CellOptions, part: Part | None) -> PublicTable:
     """The regions and values of a table alone: nothing is counted."""
-    values, shape = values_of(options), _shape(options)
+    domain, shape = _Domain.of(options), _shape(options)
     with open_session() as session:
-        opened, rows = _opened(session, source, options, shape, values, part)
+        opened, rows = _opened(session, source, options, shape, domain, part)
         _, regions = find_regions(session, rows, opened, shape, options.root)
-    return _public(options, values, regions, part)
+    return _public(options, domain, regions, part)
 
 
 def _shape(options: CellOptions) -> RowShape:
@@ -153,14 +192,14 @@ def _shape(options: CellOptions) -> RowShape:
 
 
 def _public(
-    options: CellOptions, values: Values, regions: Regions, part: Part | None
+    options: CellOptions, domain: _Domain, regions: Regions, part: Part | None
 ) -> PublicTable:
     counted = options.count is not None
     unit = unit_from(options.unit, options.entity, options.contributions, counted=counted)
     listed = options.hierarchy is not None or not _names(options.levels)
     alone = "" if listed or counted else "a region"
     note = FROM_TABLE if options.hierarchy is not None else FROM_DATA
-    return PublicTable(regions.hierarchy, values, unit, part, alone, note)
+    return PublicTable(regions.hierarchy, domain.values, unit, part, alone, note, domain.rules)
 
 
 def _opened(
@@ -168,7 +207,7 @@ def _opened(
     source: Any,
     options: CellOptions,
     shape: RowShape,
-    values: Values,
+    domain: _Domain,
     part: Part | None,
 ) -> tuple[Opened, Rows]:
     """The inputs, and rows with labels, the number ``c`` of their cell, how many they stand for and
@@ -177,16 +216,16 @@ def _opened(
     hierarchy = None
     if options.hierarchy is not None:
         hierarchy = open_hierarchy(session, options.hierarchy, shape.levels[0])
-    named = (shape.unit, shape.count, *shape.levels, *values.names)
+    named = (shape.unit, shape.count, *shape.levels, *domain.values.names)
     wanted = Wanted((*(name for name in named if name), *part_columns(part)))
     inputs = Inputs(source, place=options.place(), where=part)
     opened = rows_of_part(open_source(session, inputs.source, wanted, inputs.place), part)
-    rows = Rows(_rows(session, opened, shape, values), len(shape.levels), False, True)
+    rows = Rows(_rows(session, opened, shape, domain), len(shape.levels), False, True)
     return Opened(opened, None, hierarchy, part=part), rows
 
 
-def _rows(session: Session, source: Source, shape: RowShape, values: Values) -> Any:
-    columns = label_columns(source, shape)
+def _rows(session: Session, source: Source, shape: RowShape, domain: _Domain) -> Any:
+    columns, values = label_columns(source, shape), domain.values
     places = [_place(source, values, name) for name in values.names]
     cell: Any = ibis.literal(0, "int64")
     for place, listed in zip(places, values.values):
@@ -196,10 +235,12 @@ def _rows(session: Session, source: Source, shape: RowShape, values: Values) -> 
         n, problem = whole_number(source.table, shape.count, source.name, count=True)
     known = reduce(and_, [place.notnull() for place in places], ibis.literal(True))
     zero = ibis.literal(0, "int64")
+    broken = known & domain.breaks(places)
     columns |= {
         "c": cell.fill_null(0),
-        "n": ibis.cases((known, n), else_=zero),
+        "n": ibis.cases((known & ~broken, n), else_=zero),
         "outside": ibis.cases((known, zero), else_=n),
+        "broken": ibis.cases((broken, n), else_=zero),
         "problem": problem,
     }
     if shape.unit is None:
@@ -259,14 +300,14 @@ def _place_of_number(column: Any, spans: Sequence[tuple[int, int]], nothing: Any
 def _counted(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:
     """Counts by leaf and cell with the number of the leaf, and what was left out."""
     table = rows.table
-    sums = {name: _bounded_sum(table[name]) for name in ("n", "outside", "left_out")}
+    sums = {name: _bounded_sum(table[name]) for name in SUMS}
     query = table.group_by([*rows.keys, "c"]).agg(problem=table.problem.min(), **sums)
     found = session.bring(query, opened.source.name)
     if not rows.n_key_columns:
         numbered = found.mutate(leaf=ibis.literal(0, "int64"))
     else:
         numbered = found.left_join(session.register(regions.leaf_of_key), rows.keys)
-    columns = ["leaf", "c", "n", "outside", "left_out", "problem"]
+    columns = ["leaf", "c", *SUMS, "problem"]
     counted = session.fetch(numbered.select(columns), opened.source.name)
     if counted["leaf"].null_count:
         raise InputError(f"The rows of {opened.source.name} changed while they were read.")

@@ -15,7 +15,7 @@ import numpy as np
 
 from tallytree.kernels.tables.children import project_children
 from tallytree.lattice.tables import Axes
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 
 # Rounds of the method, the weight of its multipliers beside the geometric mean of what is known of
 # single numbers, and over-relaxation. On made-up children of one parent (736 cells, most of them
@@ -33,6 +33,7 @@ def nonnegative_children(
     offsets: IntArray,
     parents: FloatArray | None,
     *,
+    possible: BoolArray | None = None,
     rounds: int = ROUNDS,
 ) -> FloatArray:
     """Nonnegative tables of children.
@@ -48,17 +49,19 @@ def nonnegative_children(
         Children ``offsets[p]:offsets[p + 1]`` belong to parent p.
     parents
         Tables of the parents, ``(n_parents, n_cells)``; None for a root, which has none.
+    possible
+        Of a root: cells that may be above 0. Children of a cell that is 0 are 0 by themselves.
     """
 
     def bounded(cells: FloatArray) -> FloatArray:
         if parents is None:
-            return np.maximum(cells, 0)
+            return np.maximum(cells, 0) if possible is None else np.maximum(cells, 0) * possible
         return project_children(cells, offsets, parents)
 
     cells = axes.restored(target)
-    if cells.min(initial=0) >= 0 and parents is None:
-        return cells
     fit = bounded(cells)
+    if parents is None and np.array_equal(fit, cells):
+        return fit
     # The multiplier's weight lies between what single cells and what sums of them are known by.
     penalty = np.exp(np.log(precision).mean(axis=1, keepdims=True)) * WEIGHT
     known = precision / penalty

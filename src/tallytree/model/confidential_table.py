@@ -11,11 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from tallytree.errors import InputError
-from tallytree.model.arrays import IntArray, read_only
+from tallytree.model.arrays import BoolArray, IntArray, read_only
 from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.limits import MOST_ENTITIES, MOST_IN_ALL
 from tallytree.model.part import Part
+from tallytree.model.rules import Rule, possible_cells
 from tallytree.model.unit import ONE_ROW, Unit
 from tallytree.model.values import Values
 
@@ -39,6 +40,8 @@ class PublicTable:
         empty if nowhere.
     regions_note
         In words, why the regions count as public.
+    rules
+        What every row keeps.
     """
 
     hierarchy: Hierarchy
@@ -47,6 +50,13 @@ class PublicTable:
     part: Part | None = None
     alone: str = ""
     regions_note: str = "stated by the user"
+    rules: tuple[Rule, ...] = ()
+
+    @cached_property
+    def possible(self) -> BoolArray | None:
+        """Which cells of a region may have rows; None where no rule forbids any."""
+        found = possible_cells(self.values, self.rules) if self.rules else None
+        return None if found is None or found.all() else read_only(found)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +108,7 @@ class ConfidentialTable(Confidential):
     def facts(self) -> Iterator[Fact]:
         """As in :class:`~tallytree.model.confidential.ExactValues`."""
         yield self.public.hierarchy.fingerprint
-        yield repr((self.public.values, self.public.unit))
+        yield repr((self.public.values, self.public.unit, self.public.rules))
         yield self.cell
         yield self.n
 

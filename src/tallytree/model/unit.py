@@ -36,6 +36,9 @@ class Unit:
     group
         What a group is called, where the unit is a whole group with all its entities and its place;
         otherwise empty.
+    min_gap
+        Of a stream: at least so many steps lie between two entities of one unit; 0 where they may
+        come in any steps.
     one_row
         Whether one entity lies in one row of the table, and so in one part of it. An edge that may
         be listed twice does not.
@@ -53,6 +56,7 @@ class Unit:
     contributions: int = 1
     one_row: bool = True
     group: str = ""
+    min_gap: int = 0
 
     def __post_init__(self) -> None:
         if (
@@ -80,13 +84,19 @@ class Unit:
             return f"one {self.group} with all its entities{counted}, of any size, in any region"
         if self.column:
             return (
-                f"all rows of one {self.column} (of which at most {self.contributions} are counted)"
+                f"all rows of one {self.column} (of which at most {self.contributions} are "
+                f"counted{self._apart})"
             )
         if self.contributions == 1:
             return f"one {self.entity}"
         if self.entity in UNNAMED:  # nobody said whose rows they are, so any of them
-            return f"up to {self.contributions:,} {'entities' if self.entity == ENTITY else 'rows'}"
-        return f"all rows of one {self.entity}, at most {self.contributions}"
+            rows = "entities" if self.entity == ENTITY else "rows"
+            return f"up to {self.contributions:,} {rows}{self._apart}"
+        return f"all rows of one {self.entity}, at most {self.contributions}{self._apart}"
+
+    @property
+    def _apart(self) -> str:
+        return f", at least {self.min_gap:,} steps apart" if self.min_gap else ""
 
     @property
     def word(self) -> str:
@@ -116,7 +126,9 @@ class Unit:
 ONE_ROW = Unit()
 
 
-def unit_from(unit: str, entity: str, contributions: int, *, counted: bool = False) -> Unit:
+def unit_from(
+    unit: str, entity: str, contributions: int, *, counted: bool = False, min_gap: int | None = None
+) -> Unit:
     """The unit that the options ``unit``, ``entity`` and ``contributions`` of a release without
     groups describe.
 
@@ -130,4 +142,5 @@ def unit_from(unit: str, entity: str, contributions: int, *, counted: bool = Fal
             "unit='column:group'."
         )
     entity = ENTITY if counted and entity in UNNAMED else entity
-    return Unit(entity, "" if unit == ENTITY else unit.removeprefix(COLUMN), contributions)
+    column = "" if unit == ENTITY else unit.removeprefix(COLUMN)
+    return Unit(entity, column, contributions, min_gap=min_gap or 0)

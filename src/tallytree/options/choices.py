@@ -41,8 +41,9 @@ Neighbours = Literal["add-remove", "replace"]
 """What neighbouring data sets differ in: one unit more or less, or another unit in the place of one (hay2010 §2.1)."""
 
 Outside = Literal["error", "clip", "drop"]
-StreamStrategy = Literal["square-root", "tree"]
-StreamStrategyName = Literal["auto", "square-root", "tree"]
+StreamStrategy = Literal["scaled-root", "square-root", "tree"]
+StreamStrategyName = Literal["auto", "scaled-root", "square-root", "tree"]
+StreamObjective = Literal["mean", "largest"]
 Nonnegative = Literal["top-down", "least-squares", "subtree", "no"]
 """How negative estimates are avoided.
 

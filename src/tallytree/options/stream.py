@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tallytree.model.steps import Every
 from tallytree.options.base import Options, option
-from tallytree.options.choices import StreamStrategyName, names
+from tallytree.options.choices import StreamObjective, StreamStrategyName, names
 from tallytree.options.groups import NamedUnit, Releasing, SourceOptions
-from tallytree.options.panels import EXPERTS, OUTPUT, PLAN, PUBLIC, TABLE
+from tallytree.options.panels import EXPERTS, OUTPUT, PLAN, PRIVACY, PUBLIC, TABLE
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -61,8 +61,14 @@ class CounterOptions(Options, panel=PLAN):
         Largest number of steps, public; None where it is not known. The error grows with its
         logarithm only, so be generous.
     mechanism
-        ``"square-root"``, ``"tree"``, or ``"auto"``: the first under zCDP, the second under pure
-        differential privacy.
+        ``"scaled-root"``, ``"square-root"``, ``"tree"``, or ``"auto"``: the first under zCDP (the
+        second with ``min_gap``), the last under pure differential privacy.
+    objective
+        Which error is made small: the ``"mean"`` over all steps up to the horizon, or the
+        ``"largest"`` of them.
+    min_gap
+        Steps that lie at least between two entities of one unit: 7 where a person comes at most
+        once a week and steps are days. Under zCDP less noise then hides all of them.
     branching, inference
         Of a tree: steps per block of the second level, the best by default; False for counts of
         blocks as they are. With 2 and False a tree is the mechanism of Chan, Shi and Song 2011.
@@ -75,6 +81,15 @@ class CounterOptions(Options, panel=PLAN):
         panel=PUBLIC,
     )
     mechanism: StreamStrategyName = option("auto", help=f"{names(StreamStrategyName)}.")
+    objective: StreamObjective = option(
+        "mean", help=f"Which error is made small: {names(StreamObjective)}."
+    )
+    min_gap: int | None = option(
+        None,
+        help="Steps that lie at least between two rows of one --unit.",
+        least=1,
+        panel=PRIVACY,
+    )
     branching: int | None = option(
         None, help="Steps per block of the second level of a tree.", least=2, panel=EXPERTS
     )

@@ -34,6 +34,12 @@ class CellOptions(LevelOptions, NamedUnit, SourceOptions, panel=TABLE):
         questions, pages and exports may name beside its values.
     count
         Column that says how many rows a row stands for.
+    rule
+        Public rules that every row keeps, ``"age<15 => marital=single"``: no released count breaks
+        one, and rows of the data that do are left out.
+    rules
+        File of such rules: text with one per line, or a table (CSV, Parquet) of the possible
+        combinations of its attributes, so that one follows from others.
     hierarchy
         Public table of all regions, as for :func:`tallytree.read`. Without one the regions in the
         data are public.
@@ -69,6 +75,18 @@ class CellOptions(LevelOptions, NamedUnit, SourceOptions, panel=TABLE):
     )
     count: str | None = option(
         None, help="Column that says how many rows a row stands for.", rare=True
+    )
+    rule: Any = option(
+        (),
+        help='What every row keeps, such as "age<15 => marital=single". Repeatable.',
+        metavar="RULE",
+        text=one_entry,
+        repeats=True,
+    )
+    rules: str | None = option(
+        None,
+        help="File of rules, one per line, or a table of the possible combinations of attributes.",
+        rare=True,
     )
     hierarchy: Any = option(
         None,

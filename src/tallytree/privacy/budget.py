@@ -178,6 +178,15 @@ def noise_for(part: Budget, sensitivity: Sensitivity) -> Noise:
     return DiscreteGaussian(sensitivity.l2_squared / (2 * part.total))
 
 
+def noise_fits(part: Budget, sensitivity: Sensitivity) -> bool:
+    """Whether noise of that scale can be drawn; see :func:`noise_for`."""
+    from tallytree.privacy.noise import LARGEST_SCALE, LARGEST_SIGMA2  # as above
+
+    if part.definition == "pure":
+        return sensitivity.l1 / part.total <= LARGEST_SCALE
+    return sensitivity.l2_squared / (2 * part.total) < LARGEST_SIGMA2
+
+
 def plain_number(value: Fraction) -> str:
     """An exact rational for people: ``0.1`` where the decimal ends soon, ``1/3`` otherwise."""
     for digits in range(13):

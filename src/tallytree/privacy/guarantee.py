@@ -226,6 +226,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
             "contributions": unit.contributions,
             "in_one_row": unit.in_one_row,
             "group": unit.group or None,
+            **({"min_gap": unit.min_gap} if unit.min_gap else {}),
         },
         "adds": guarantee.adds,
         "alone": guarantee.alone,
@@ -266,7 +267,10 @@ def unit_from_json(unit: Mapping[str, Any]) -> Unit:
         unit["contributions"],
     )
     one_row = bool(column or unit["group"] or contributions != 1 or unit["in_one_row"])
-    return Unit(entity, column, contributions, one_row, str(unit["group"] or ""))
+    group, min_gap = str(unit["group"] or ""), unit.get("min_gap", 0)
+    if isinstance(min_gap, bool) or not isinstance(min_gap, int) or min_gap < 0:
+        raise InputError(f"The gap of a unit is a whole number of at least 0, got {min_gap!r}.")
+    return Unit(entity, column, contributions, one_row, group, min_gap)
 
 
 def budget_of(block: Mapping[str, Any]) -> Budget:

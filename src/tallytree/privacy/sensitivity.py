@@ -39,6 +39,7 @@ from fractions import Fraction
 import numpy as np
 
 from tallytree.errors import RequestError
+from tallytree.kernels.stream_rows import Factors
 from tallytree.model.arrays import IntArray
 
 # Weights a of a bin's count and b of a block's where both are asked for: near the best for 20 to
@@ -148,26 +149,28 @@ def people_sensitivity(*, contributions: int = 1) -> Sensitivity:
     return _for_units(Sensitivity(1, 1), contributions)
 
 
-def size_bins_sensitivity() -> Sensitivity:
-    """Groups per bin of sizes, where the unit is a whole group: l1 = 1, l2² = 1.
+def size_bins_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Groups per bin of sizes, where the unit is k whole groups: l1 = k, l2² = k².
 
     Neighbours differ by one group with all its entities, of any size, in any leaf; regions and bins
     are fixed, and the last bin takes all larger sizes. On each level the group lies in one region,
     and there in one bin, as bins do not overlap: one count changes by 1. Which bins are asked about
-    may follow from noisy answers already given.
+    may follow from noisy answers already given. The rows of a person, of which k count, are k such
+    groups; all may lie in one bin.
     """
-    return Sensitivity(1, 1)
+    return _for_units(Sensitivity(1, 1), contributions)
 
 
-def size_blocks_sensitivity() -> Sensitivity:
-    """a times the groups per bin and b times the groups per block of bins, unit a whole group: l1 =
-    a + b, l2² = a² + b².
+def size_blocks_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """a times the groups per bin and b times the groups per block of bins, unit k whole groups: l1
+    = k (a + b), l2² = k² (a² + b²).
 
-    Neighbours as in :func:`size_bins_sensitivity`. The group lies in one bin and in one block of
-    one region: one answer changes by a and one by b, whatever its size. Always reached.
+    Neighbours as in :func:`size_bins_sensitivity`. A group lies in one bin and in one block of one
+    region: one answer changes by a and one by b, whatever its size. Reached where all k lie in one
+    bin.
     """
     a, b = BLOCK_WEIGHTS
-    return Sensitivity(a + b, a * a + b * b)
+    return _for_units(Sensitivity(a + b, a * a + b * b), contributions)
 
 
 def moved_size_bins_sensitivity(*, contributions: int = 1) -> Sensitivity:
@@ -269,29 +272,75 @@ def linear_queries_sensitivity(coefficients: IntArray, *, contributions: int = 1
     return _for_units(one_entity, contributions)
 
 
-def running_rows_sensitivity(weights: IntArray, *, contributions: int = 1) -> Sensitivity:
-    """Rows Σ_j w_j x_{t-j} of a stream, t = 0, 1, … up to as many steps as weights: l1 = k Σ |w_j|,
-    l2² = k² Σ w_j².
+def running_rows_sensitivity(factors: Factors, *, contributions: int = 1) -> Sensitivity:
+    """Rows r_t Σ_s w_{t-s} d_s x_s of a stream, t = 0, 1, … up to as many steps as weights, all
+    factors nonnegative: the largest column, l1 = k max_s d_s Σ_t r_t w_{t-s}, l2² = k² max_s d_s²
+    Σ_t r_t² w_{t-s}².
 
-    An entity that comes in step s changes row s + j by w_j, for every row there is: most of all, by
-    all weights, when it comes first. Reached when all k come in the first step. An entity keeps its
-    step in every row: rows of later steps must see the same past.
+    An entity that comes in step s changes row t >= s by r_t w_{t-s} d_s and no row before. Norms of
+    k columns add up, and are largest when all k are the largest column; the two norms may be
+    reached at different columns. An entity keeps its step in every row: rows of later steps must
+    see the same past.
     """
-    column = np.asarray(weights)
-    if (
-        column.dtype != np.int64
-        or column.ndim != 1
-        or column.size == 0
-        or np.abs(column).max() >= 2**20
-    ):
-        raise RequestError(
-            "Weights of running rows are a vector of whole numbers below 2^20, with at least one "
-            "entry."
-        )
-    if not np.any(column):
-        raise RequestError("Rows whose weights are all 0 ask nothing.")
-    one_entity = Sensitivity(int(np.abs(column).sum()), sum((column**2).tolist()))
+    _require_factors(factors)
+    columns, squares = factors.columns, factors.sums_of_squares
+    # d Σ r w is below 2^50. d² Σ r² w² is not below 2^63: those that floating point cannot tell from
+    # the largest are compared exactly.
+    l1 = int((columns * factors.sums).max())
+    rough = columns.astype(np.float64) ** 2 * squares
+    largest = np.flatnonzero(rough >= (1 - 1e-9) * rough.max()).tolist()
+    l2_squared = max(int(columns[s]) ** 2 * int(squares[s]) for s in largest)
+    one_entity = Sensitivity(l1, l2_squared)
     return _for_units(one_entity, contributions)
+
+
+def returning_rows_sensitivity(
+    weights: IntArray, *, contributions: int, min_gap: int
+) -> Sensitivity:
+    """Rows Σ_s w_{t-s} x_s of a stream of n steps, weights nonnegative and never rising, where a
+    unit has at most k entities, any two of them at least g >= 1 steps apart: the norms of v_t =
+    Σ_{i<k} w_{t-ig}, of a unit that comes in steps 0, g, 2g …
+
+    Let a unit come in steps s_0 < s_1 < … < s_{m-1}, m <= k. It changes the rows by the sum of
+    columns s_a. All entries are nonnegative, so l1 is Σ_a Σ_{u < n-s_a} w_u, and l2² is the sum
+    over all a, b of M(s_a, s_b), where M(i, j) = Σ_{u < n-j} w_u w_{u+j-i} for i <= j. With the gap
+    j − i fixed M falls as j grows, having fewer terms, and with j fixed it falls as the gap grows,
+    as weights never rise. As s_a >= a g and s_b − s_a >= (b − a) g, each term is at most that of
+    steps 0, g, 2g … So are the terms of l1. Further entities add nonnegative terms, so k of them,
+    or as many as there is room for, are the worst. Reached by that unit itself.
+    """
+    _require_positive(contributions, "contributions")
+    _require_positive(min_gap, "min_gap")
+    ones = np.ones_like(weights)
+    _require_factors(Factors(weights, ones, ones))
+    if np.any(np.diff(weights) > 0):
+        raise RequestError("Weights of rows that a unit comes back to never rise.")
+    change = np.zeros_like(weights)
+    for start in range(0, min(len(weights), contributions * min_gap), min_gap):
+        change[start:] += weights[: len(weights) - start]
+    return Sensitivity(int(change.sum()), sum(value * value for value in change.tolist()))
+
+
+def _require_factors(factors: Factors) -> None:
+    """Refuse factors whose products might not be worked out exactly."""
+    weights, rows = factors.weights, factors.rows
+    for factor, most in ((weights, 2**16), (rows, 2**8), (factors.columns, 2**18)):
+        if (
+            factor.dtype != np.int64
+            or factor.shape != weights.shape
+            or factor.ndim != 1
+            or factor.size == 0
+            or factor.min() < 0
+            or factor.max() > most
+        ):
+            raise RequestError(
+                "Weights of running rows are vectors of whole numbers from 0 to 2^16, of their "
+                "rows to 2^8 and of their columns to 2^18, each with one entry per step."
+            )
+        if not np.any(factor):
+            raise RequestError("Rows whose weights are all 0 ask nothing.")
+    if int(weights.sum()) * int(rows.max()) >= 2**32:  # so that all sums fit into 64 bits
+        raise RequestError("Weights of running rows, times the largest row's, are below 2^32.")
 
 
 def edge_degrees_sensitivity(*, contributions: int = 1) -> Sensitivity:

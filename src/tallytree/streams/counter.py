@@ -15,7 +15,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
 from tallytree.model.steps import Steps
 from tallytree.model.unit import ENTITY, unit_from
-from tallytree.options.choices import StreamStrategyName
+from tallytree.options.choices import StreamObjective, StreamStrategyName
 from tallytree.options.groups import Loss, PaidFrom, Paying
 from tallytree.options.stream import CounterOptions
 from tallytree.privacy.budget import Definition, Exact
@@ -23,9 +23,8 @@ from tallytree.releases.keeping import Keeping, paid_noise
 from tallytree.strategies.answers import Answer
 from tallytree.strategies.intervals import check_confidence
 from tallytree.streams.estimate import StreamEstimator, estimate_stream
-from tallytree.streams.kernels import MOST_ARRIVALS
 from tallytree.streams.manifest import stream_manifest
-from tallytree.streams.measure import measure_steps
+from tallytree.streams.measure import StepByStep
 from tallytree.streams.plan import planned_stream
 from tallytree.streams.release import StreamRelease
 
@@ -44,8 +43,10 @@ class StreamCounter(Confidential):
         Largest number of steps, public; None where it is not known.
     contributions
         How many entities of one unit may come, in any steps; the unit is protected.
-    epsilon, rho, delta, definition, entity, mechanism, branching, inference, insecure_seed, ledger,
-    dataset
+    min_gap
+        At least so many steps lie between two entities of one unit, on trust.
+    epsilon, rho, delta, definition, entity, mechanism, objective, branching, inference,
+    insecure_seed, ledger, dataset
         As for :func:`tallytree.stream`; the account pays for the whole stream before its first
         step.
 
@@ -66,8 +67,10 @@ class StreamCounter(Confidential):
         delta: Exact | None = None,
         definition: Definition = "pure",
         contributions: int = 1,
+        min_gap: int | None = None,
         entity: str = "row",
         mechanism: StreamStrategyName = "auto",
+        objective: StreamObjective = "mean",
         branching: int | None = None,
         inference: bool = True,
         insecure_seed: int | None = None,
@@ -76,7 +79,12 @@ class StreamCounter(Confidential):
     ) -> None:
         loss = Loss(epsilon=epsilon, rho=rho, delta=delta, definition=definition)
         counted = CounterOptions(
-            horizon=horizon, mechanism=mechanism, branching=branching, inference=inference
+            horizon=horizon,
+            mechanism=mechanism,
+            objective=objective,
+            min_gap=min_gap,
+            branching=branching,
+            inference=inference,
         )
         self.budget, self.horizon = loss.loss(), counted.horizon
         self.plan = planned_stream(self.budget, counted, contributions=contributions)
@@ -86,7 +94,7 @@ class StreamCounter(Confidential):
             self.plan,
             Steps(),
             0,
-            unit_from(ENTITY, entity, contributions, counted=True),
+            unit_from(ENTITY, entity, contributions, counted=True, min_gap=min_gap),
             note="arrivals were added one step after the other",
             secure=insecure_seed is None,
             noted=payment is not None,
@@ -96,7 +104,7 @@ class StreamCounter(Confidential):
             paid_noise(Keeping(payment), manifest, insecure_seed, read=None)
         )
         self._manifest, self._stream = paid.manifest, paid.stream
-        self._arrivals = np.zeros(64, dtype=np.int64)
+        self._past = StepByStep(self.plan)
         self._rows: list[IntArray] = []
         self._estimator = StreamEstimator(self.plan)
 
@@ -121,10 +129,7 @@ class StreamCounter(Confidential):
                     f"The stream has reached its horizon of {self.horizon:,} steps. Start a new "
                     "counter."
                 )
-            if step == len(self._arrivals):
-                self._arrivals = np.concatenate([self._arrivals, np.zeros_like(self._arrivals)])
-            self._arrivals[step] = min(int(arrivals), MOST_ARRIVALS)
-            rows = measure_steps(self.plan, self._arrivals[: step + 1], self._stream, first=step)
+            rows = self._past.measure(step, int(arrivals), self._stream)
             self._rows[step:] = [rows]
             self._estimator.push(rows)
             return self._count(0.95)
@@ -152,7 +157,8 @@ class StreamCounter(Confidential):
             )
 
     def close(self) -> None:
-        """Forget the key; what was released can still be asked."""
+        """Forget the key and the exact past; what was released can still be asked."""
+        self._past.forget()
         self._end.close()
 
     def __enter__(self) -> Self:

@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tallytree.errors import InputError
+from tallytree.kernels.stream_rows import Factors
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.strategies.answers import Answers, whole_interval
 from tallytree.strategies.intervals import half_widths
 from tallytree.strategies.noise_moments import fourth_cumulant
-from tallytree.streams.errors import BlockMoments, block_moments, decoding_weights
+from tallytree.streams.errors import (
+    BlockMoments,
+    block_moments,
+    inverse_weights,
+    known_steps,
+    root_moments,
+)
 from tallytree.streams.plan import Epoch, StreamPlan, rows_table
 
 # Estimates made step by step and all at once differ by the rounding of floating point, relative to
@@ -104,8 +111,8 @@ def _taken(plan: StreamPlan, epoch: Epoch, n_steps: int) -> list[FloatArray]:
     """How much of each row the count after ``n_steps`` steps of an epoch takes: one array per
     level.
     """
-    if plan.strategy == "square-root":
-        return [decoding_weights(1 << max(6, n_steps.bit_length()))[:n_steps][::-1].copy()]
+    if epoch.factors is not None:
+        return [_taken_of_root(epoch.factors, n_steps)]
     trust = block_moments(1.0, 0.0, epoch.n_levels, epoch.branching, inference=plan.inference).trust
     found, passed_down = [], np.zeros(0)
     for level in reversed(range(epoch.n_levels)):
@@ -119,6 +126,18 @@ def _taken(plan: StreamPlan, epoch: Epoch, n_steps: int) -> list[FloatArray]:
     return found[::-1]
 
 
+def _taken_of_root(factors: Factors, n_steps: int) -> FloatArray:
+    """How much of each row the count after ``n_steps`` steps takes: r_j^-1 Σ_{s>=j} d_s^-1 h_{s-j}."""
+    from scipy.signal import oaconvolve  # a second and more, which no other kind should wait for
+
+    if n_steps == 0:
+        return np.zeros(0)
+    arrivals, rows = factors.scales
+    inverse = inverse_weights(factors, known_steps(n_steps, len(factors.weights))).forwards
+    taken: FloatArray = oaconvolve(arrivals[:n_steps][::-1], inverse[:n_steps])[:n_steps][::-1]
+    return taken * rows[:n_steps]
+
+
 def _estimate_epoch(
     plan: StreamPlan, epoch: Epoch, rows: IntArray, levels: IntArray, n_steps: int
 ) -> FloatArray:
@@ -126,14 +145,16 @@ def _estimate_epoch(
     rows of a matrix.
     """
     own, kurtic = epoch.noise.variance, fourth_cumulant(epoch.noise)
-    if plan.strategy == "square-root":
-        from scipy.signal import (
-            oaconvolve,
-        )  # a second and more, which no other kind should wait for
+    if epoch.factors is not None:
+        from scipy.signal import oaconvolve  # as above
 
-        weights = decoding_weights(n_steps)
-        estimate = oaconvolve(rows.astype(np.float64), weights)[:n_steps]
-        return np.stack([estimate, own * np.cumsum(weights**2), kurtic * np.cumsum(weights**4)])
+        factors = epoch.factors
+        known = known_steps(n_steps, epoch.n_steps)
+        arrived, scales = factors.scales
+        inverse = inverse_weights(factors, known).forwards[:n_steps]
+        found = oaconvolve(rows * scales[:n_steps], inverse)[:n_steps] * arrived[:n_steps]
+        squares, fourths = (moment[:n_steps] for moment in root_moments(factors, known))
+        return np.stack([np.cumsum(found), own * squares, kurtic * fourths])
     branching, n_levels = epoch.branching, epoch.n_levels
     moments = block_moments(own, kurtic, n_levels, branching, inference=plan.inference)
     after, total = np.arange(1, n_steps + 1), np.zeros((3, n_steps))
@@ -173,6 +194,7 @@ class StreamEstimator:
     _carried: FloatArray = field(default_factory=lambda: np.zeros(3))
     _now: FloatArray = field(default_factory=lambda: np.zeros(3))
     _rows: FloatArray = field(default_factory=lambda: np.zeros(0))
+    _arrived: float = 0.0
     _blocks: list[list[float]] = field(default_factory=list)
     _moments: BlockMoments = field(
         default_factory=lambda: block_moments(0.0, 0.0, 1, 1, inference=False)
@@ -183,7 +205,7 @@ class StreamEstimator:
         number, place = self.plan.epoch_of(self.steps)
         epoch = self.plan.epoch(number)
         if place == 0:
-            self._carried, self._rows = self._now, np.zeros(0)
+            self._carried, self._rows, self._arrived = self._now, np.zeros(0), 0.0
             self._blocks = [[] for _ in range(epoch.n_levels)]
             self._moments = block_moments(
                 epoch.noise.variance,
@@ -193,30 +215,33 @@ class StreamEstimator:
                 inference=self.plan.inference,
             )
         self.steps += 1
-        root = self.plan.strategy == "square-root"
         self._now = self._carried + (
-            self._push_root(place, rows) if root else self._push_blocks(rows)
+            self._push_blocks(rows)
+            if epoch.factors is None
+            else self._push_root(epoch.factors, place, rows)
         )
 
     def counts(self) -> RunningCounts:
         """The count after the last step, as arrays of one entry."""
         return RunningCounts(*(value[None] for value in self._now))
 
-    def _push_root(self, place: int, rows: IntArray) -> FloatArray:
+    def _push_root(self, factors: Factors, place: int, rows: IntArray) -> FloatArray:
         if place >= len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros(max(64, len(self._rows)))])
-        self._rows[place] = rows[0]
-        # As many weights as a power of two, so that few are computed, and the same ones for all
-        # counters.
-        weights = decoding_weights(1 << max(6, place.bit_length()))[: place + 1]
+        known = known_steps(place + 1, len(factors.weights))
+        inverse = inverse_weights(factors, known).backwards
+        squares, fourths = root_moments(factors, known)
+        arrivals, scales = factors.scales
+        self._rows[place] = rows[0] * scales[place]
+        # Not by BLAS, which would wake all cores for so little.
+        past, taken = self._rows[: place + 1], inverse[known - place - 1 :]
+        self._arrived += arrivals[place] * float(np.einsum("i,i->", past, taken))
         moments = self._moments
-        squares = weights**2
-        estimate = self._rows[: place + 1] @ weights[::-1]
         return np.array(
             [
-                estimate,
-                moments.variance[0] * squares.sum(),
-                moments.cumulant[0] * (squares**2).sum(),
+                self._arrived,
+                moments.variance[0] * squares[place],
+                moments.cumulant[0] * fourths[place],
             ]
         )
 

@@ -58,6 +58,7 @@ def stream_manifest(
             "epochs": list(plan.epochs),
             "branching": list(plan.branching),
             "inference": plan.inference,
+            "objective": plan.objective,
         },
         "privacy": {
             **guarantee_to_json(Guarantee(plan.budget, unit, _fixed(noted), secure)),
@@ -117,6 +118,8 @@ def stream_plan(manifest: Manifest) -> StreamPlan:
         contributions=_whole(privacy["unit"]["contributions"]),
         branching=branching,
         inference=facts["inference"] is True,
+        objective=facts["objective"],
+        min_gap=_whole(privacy["unit"].get("min_gap", 0)),
         epochs=epochs,
     )
 
@@ -160,7 +163,8 @@ def same_stream(one: Manifest, other: Manifest) -> list[str]:
     def asked(manifest: Manifest) -> dict[str, Any]:
         privacy = {name: value for name, value in manifest["privacy"].items() if name in _ASKED}
         unit = unit_from_json(privacy["unit"])
-        privacy["unit"] = (unit.name, unit.contributions)  # whatever a row without a name is called
+        bounds = (unit.name, unit.contributions, unit.min_gap)
+        privacy["unit"] = bounds  # whatever a row without a name is called
         rest = {name: manifest.get(name) for name in ("kind", "where")}
         return {
             **rest,

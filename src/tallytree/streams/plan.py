@@ -1,9 +1,13 @@
 """What a stream measures, and how far its counts will be off: frozen before the first step, from
 public facts alone.
 
-Two strategies, both answered online: the rows of a step depend on nothing after it.
+Three strategies, all answered online: the rows of a step depend on nothing after it.
 
-``square-root``, for Gaussian noise. The matrix A that adds up a stream, ones on and below the
+``scaled-root``, for Gaussian noise: the square root that follows, with an exponent near ½ and with
+rows and columns scaled (:mod:`tallytree.streams.factors`): an error within 2 % of the least
+possible.
+
+``square-root``, the same without scales. The matrix A that adds up a stream, ones on and below the
 diagonal, is the product of two equal lower triangular Toeplitz matrices, whose columns are the
 coefficients f_k of (1 - z)**(-1/2) (Fichtenberger, Henzinger and Upadhyay 2023, "Constant Matters:
 Fine-grained Error Bound on Differentially Private Continual Observation"; Henzinger, Upadhyay and
@@ -28,34 +32,36 @@ k in one, since an epoch's ε is proportional to its k and its ρ to k², and k�
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, get_args
 
 import numpy as np
 
 from tallytree.errors import RequestError
+from tallytree.kernels.stream_rows import Factors
 from tallytree.model.arrays import IntArray
-from tallytree.options.choices import StreamStrategy, StreamStrategyName
+from tallytree.options.choices import StreamObjective, StreamStrategy, StreamStrategyName
 from tallytree.options.stream import CounterOptions
 from tallytree.privacy.accounting import Composition, MechanismRecord, Record
-from tallytree.privacy.budget import Budget, noise_for, refuse_more_changes
+from tallytree.privacy.budget import Budget, noise_fits, noise_for, refuse_more_changes
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     histogram_sensitivity,
+    returning_rows_sensitivity,
     running_rows_sensitivity,
 )
 from tallytree.streams.errors import (
     best_stream_branching,
     block_moments,
-    block_uses,
-    decoding_weights,
+    largest_variance,
     n_levels,
+    root_moments,
+    summed_variance,
 )
-from tallytree.streams.kernels import WEIGHT_BITS, square_root_weights
+from tallytree.streams.factors import BITS, Aim, scaled_root_factors, square_root_factors
 
 # Weights and their inverse of a million steps take seconds and megabytes; hourly counts last for a
 # century.
@@ -73,14 +79,16 @@ class StreamPlan:
     Attributes
     ----------
     strategy
-        ``square-root`` or ``tree``.
+        ``scaled-root``, ``square-root`` or ``tree``.
     budget
         The loss of the whole stream.
     epochs
         Steps of the first epoch, the second, …; the last one is repeated for ever. So for the next
-        three.
+        four.
     branching
         b of each epoch's tree; 1 where there is none.
+    factors
+        What the rows of each epoch weigh; None for trees.
     sensitivity
         How much a unit changes the rows of an epoch, or those of one level of its tree.
     noise
@@ -91,17 +99,24 @@ class StreamPlan:
         How many entities one unit has, in any steps.
     inference
         Whether a block's count is averaged with those of its parts.
+    objective
+        Which error is small: the mean over all steps, or that of the worst step.
+    min_gap
+        At least so many steps lie between two entities of one unit.
     """
 
     strategy: StreamStrategy
     budget: Budget
     epochs: tuple[int, ...]
     branching: tuple[int, ...]
+    factors: tuple[Factors | None, ...] = field(compare=False, repr=False)
     sensitivity: tuple[Sensitivity, ...]
     noise: tuple[Noise, ...]
     horizon: int | None = None
     contributions: int = 1
     inference: bool = True
+    objective: StreamObjective = "mean"
+    min_gap: int = 0
 
     def epoch_of(self, step: int) -> tuple[int, int]:
         """Number of the epoch of a step, and the step's place in it; both from 0."""
@@ -116,7 +131,14 @@ class StreamPlan:
         kind = min(number, len(self.epochs) - 1)
         length, branching = self.epochs[kind], self.branching[kind]
         levels = n_levels(length, branching) if self.strategy == "tree" else 1
-        return Epoch(length, branching, levels, self.sensitivity[kind], self.noise[kind])
+        return Epoch(
+            length,
+            branching,
+            levels,
+            self.factors[kind],
+            self.sensitivity[kind],
+            self.noise[kind],
+        )
 
     @property
     def most_changed(self) -> int:
@@ -131,7 +153,7 @@ class StreamPlan:
 
     def rows_of(self, step: int) -> int:
         """How many rows a step completes."""
-        if self.strategy == "square-root":
+        if self.strategy != "tree":
             return 1
         number, place = self.epoch_of(step)
         epoch = self.epoch(number)
@@ -149,7 +171,7 @@ class StreamPlan:
 
     def _epoch_record(self, unit: str, number: int) -> Record:
         epoch, tree = self.epoch(number), self.strategy == "tree"
-        query = "blocks" if tree else f"rows weighted by multiples of 2^-{WEIGHT_BITS}"
+        query = "blocks" if tree else "rows of whole weights"
         stated = self.budget.total / epoch.n_levels
         parts = tuple(
             MechanismRecord(
@@ -167,15 +189,25 @@ class StreamPlan:
 
 
 class Epoch(NamedTuple):
-    """One epoch of a stream: its steps, the b and the levels of its tree, and what a row's noise
-    hides.
+    """One epoch of a stream: its steps, the b and the levels of its tree or the factors of its
+    root, and what a row's noise hides.
     """
 
     n_steps: int
     branching: int
     n_levels: int
+    factors: Factors | None
     sensitivity: Sensitivity
     noise: Noise
+
+
+class Asked(NamedTuple):
+    """What a plan is asked for, but for its budget and its steps."""
+
+    strategy: StreamStrategy
+    objective: StreamObjective
+    contributions: int
+    min_gap: int
 
 
 def plan_stream(
@@ -186,10 +218,12 @@ def plan_stream(
     contributions: int = 1,
     branching: int | Sequence[int] | None = None,
     inference: bool = True,
+    objective: StreamObjective = "mean",
+    min_gap: int = 0,
     epochs: tuple[int, ...] | None = None,
 ) -> StreamPlan:
-    """The plan of a stream: ``auto`` takes the square root under zCDP and the best tree under pure
-    differential privacy.
+    """The plan of a stream: ``auto`` takes the best tree under pure differential privacy; under
+    zCDP the scaled root, or the square root where a unit comes back after a gap.
 
     ``epochs`` are lengths of epochs other than the usual ones: the whole horizon, or 2**10 steps
     and then 2**20 again and again. ``branching`` is one for all of them, or one for each.
@@ -202,51 +236,46 @@ def plan_stream(
     """
     _check_horizon(horizon)
     if strategy == "auto":
-        strategy = "tree" if budget.definition == "pure" else "square-root"
-    if strategy not in get_args(StreamStrategy):
-        raise RequestError(
-            f"A stream's strategy is one of auto, {', '.join(get_args(StreamStrategy))}; got "
-            f"{strategy!r}."
-        )
-    if strategy == "square-root" and (isinstance(branching, int) or not inference):
-        raise RequestError(
-            "branching and inference are of trees; strategy 'square-root' has neither."
-        )
+        root: StreamStrategy = "square-root" if min_gap else "scaled-root"
+        strategy = "tree" if budget.definition == "pure" else root
+    _check_strategy(strategy, objective, branching=branching, inference=inference)
     if epochs is None:
         epochs = usual_epochs(horizon)
     if not epochs or not 1 <= min(epochs) <= max(epochs) <= LONGEST_EPOCH:
         raise RequestError(f"Epochs of a stream have 1 to {LONGEST_EPOCH:,} steps, got {epochs}.")
-    wanted = (
+    if min_gap and contributions == 1:
+        raise RequestError("min_gap= is of units with contributions= of at least 2.")
+    if min_gap and (strategy != "square-root" or len(epochs) > 1):
+        raise RequestError(
+            "min_gap= goes with zCDP, the strategy 'square-root' and a horizon of at most "
+            f"{LONGEST_EPOCH:,} steps: under pure differential privacy a gap saves nothing."
+        )
+    given = (
         [branching] * len(epochs)
         if branching is None or isinstance(branching, int)
         else list(branching)
     )
-    trees = [
-        _branching(length, of_epoch, budget) if strategy == "tree" else 1
-        for length, of_epoch in zip(epochs, wanted, strict=True)
+    asked = Asked(strategy, objective, contributions, min_gap)
+    # Nobody knows how far into the first epoch a stream without a horizon will come.
+    anywhere: Aim = "every" if objective == "mean" and horizon is None else objective
+    measured = [
+        _measured(budget, length, wanted, asked, anywhere if number == 0 else objective)
+        for number, (length, wanted) in enumerate(zip(epochs, given, strict=True))
     ]
-    sensitivities, noises = [], []
-    for length, branches in zip(epochs, trees):
-        if strategy == "tree":
-            levels, sensitivity = (
-                n_levels(length, branches),
-                histogram_sensitivity(contributions=contributions),
-            )
-        else:
-            weights = square_root_weights(length)
-            levels, sensitivity = 1, running_rows_sensitivity(weights, contributions=contributions)
-        sensitivities.append(sensitivity)
-        noises.append(noise_for(Budget(budget.definition, budget.total / levels), sensitivity))
+    trees, factors, sensitivities, noises = zip(*measured, strict=True)
     return StreamPlan(
         strategy,
         budget,
         epochs,
-        tuple(trees),
-        tuple(sensitivities),
-        tuple(noises),
+        trees,
+        factors,
+        sensitivities,
+        noises,
         horizon,
         contributions,
         inference,
+        objective,
+        min_gap,
     )
 
 
@@ -259,13 +288,63 @@ def _check_horizon(horizon: int | None) -> None:
         )
 
 
-def _branching(length: int, wanted: int | None, budget: Budget) -> int:
-    """The branching of an epoch's tree: the wanted one, or the best."""
-    if wanted is None:
-        return best_stream_branching(length, budget.definition == "pure")
-    if wanted < 2:
-        raise RequestError(f"The branching of a tree is at least 2, got {wanted}.")
-    return wanted
+def _check_strategy(
+    strategy: StreamStrategy,
+    objective: StreamObjective,
+    *,
+    branching: int | Sequence[int] | None,
+    inference: bool,
+) -> None:
+    if strategy not in get_args(StreamStrategy):
+        raise RequestError(
+            f"A stream's strategy is one of auto, {', '.join(get_args(StreamStrategy))}; got "
+            f"{strategy!r}."
+        )
+    if objective not in get_args(StreamObjective):
+        raise RequestError(
+            f"A stream's objective is one of {', '.join(get_args(StreamObjective))}; got "
+            f"{objective!r}."
+        )
+    if strategy != "tree" and (isinstance(branching, int) or not inference):
+        raise RequestError(f"branching and inference are of trees; {strategy!r} has neither.")
+
+
+class Measured(NamedTuple):
+    """What is measured of an epoch: the b of its tree, or the factors of its root."""
+
+    branching: int
+    factors: Factors | None
+    sensitivity: Sensitivity
+    noise: Noise
+
+
+def _measured(budget: Budget, length: int, wanted: int | None, asked: Asked, aim: Aim) -> Measured:
+    """What is measured of an epoch of so many steps."""
+    contributions = asked.contributions
+    if asked.strategy == "tree":
+        if wanted is not None and wanted < 2:
+            raise RequestError(f"The branching of a tree is at least 2, got {wanted}.")
+        laplace = budget.definition == "pure"
+        b = wanted or best_stream_branching(length, laplace, asked.objective)
+        sensitivity = histogram_sensitivity(contributions=contributions)
+        share = Budget(budget.definition, budget.total / n_levels(length, b))
+        return Measured(b, None, sensitivity, noise_for(share, sensitivity))
+    if asked.strategy == "square-root":
+        root = square_root_factors(length)
+        sensitivity = (
+            returning_rows_sensitivity(
+                root.weights, contributions=contributions, min_gap=asked.min_gap
+            )
+            if asked.min_gap
+            else running_rows_sensitivity(root, contributions=contributions)
+        )
+        return Measured(1, root, sensitivity, noise_for(budget, sensitivity))
+    for bits in BITS[aim]:  # the finest that leaves room for the noise
+        root = scaled_root_factors(length, aim, bits)
+        sensitivity = running_rows_sensitivity(root, contributions=contributions)
+        if noise_fits(budget, sensitivity):
+            break
+    return Measured(1, root, sensitivity, noise_for(budget, sensitivity))
 
 
 def usual_epochs(horizon: int | None) -> tuple[int, ...]:
@@ -284,6 +363,8 @@ def planned_stream(loss: Budget, options: CounterOptions, *, contributions: int)
         contributions=contributions,
         branching=options.branching,
         inference=options.inference,
+        objective=options.objective,
+        min_gap=options.min_gap or 0,
     )
     refuse_more_changes(loss, plan.most_changed)
     return plan
@@ -302,16 +383,18 @@ def rows_table(plan: StreamPlan, n_steps: int) -> tuple[IntArray, IntArray]:
     return steps, levels
 
 
-def mean_squared_error(plan: StreamPlan) -> float:
-    """Expected squared error of the counts so far, mean over all steps of the first epoch."""
+def squared_error(plan: StreamPlan, objective: StreamObjective) -> float:
+    """Expected squared error of the counts so far in the first epoch: mean over all steps, or that
+    of the worst step.
+    """
     epoch = plan.epoch(0)
-    own = epoch.noise.variance
-    if plan.strategy == "square-root":
-        return own * float(np.cumsum(decoding_weights(epoch.n_steps) ** 2).mean())
+    own, mean = epoch.noise.variance, objective == "mean"
+    if epoch.factors is not None:
+        squares = root_moments(epoch.factors, epoch.n_steps)[0]
+        return own * float(squares.mean() if mean else squares.max())
     variances = block_moments(
         own, 0.0, epoch.n_levels, epoch.branching, inference=plan.inference
-    ).variance
-    uses = block_uses(epoch.n_steps, epoch.branching)
-    return (
-        math.fsum(use * variance for use, variance in zip(uses, variances.tolist())) / epoch.n_steps
-    )
+    ).variance.tolist()
+    if mean:
+        return summed_variance(epoch.n_steps, epoch.branching, variances) / epoch.n_steps
+    return largest_variance(epoch.n_steps, epoch.branching, variances)

@@ -298,6 +298,7 @@ def _confidential(
             **asdict(options.place()),
             unit=options.unit,
             contributions=options.contributions,
+            min_gap=options.min_gap,
             entity=options.entity,
             where=part,
         )
@@ -316,9 +317,10 @@ def _confidential(
     arrivals = check_counts(counts)
     if arrivals.ndim != 1:
         raise InputError(f"Arrivals have one dimension, one number per step; got {arrivals.ndim}.")
-    return ConfidentialArrivals(
-        arrivals, unit=unit_from(ENTITY, options.entity, options.contributions, counted=True)
+    unit = unit_from(
+        ENTITY, options.entity, options.contributions, counted=True, min_gap=options.min_gap
     )
+    return ConfidentialArrivals(arrivals, unit=unit)
 
 
 def _checked_number(n_steps: int, horizon: int | None) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tallytree.lattice.precision import model_variance
+from tallytree.lattice.zeros import given_zeros
 from tallytree.model.arrays import FloatArray
 from tallytree.tables.measure import NoisyTable
 from tallytree.tables.plan import TablePlan
@@ -46,7 +47,7 @@ class Estimates:
         told = self._told(level, first, last)
         precision = self.plan.upward[self._regions(level, first, last)]
         told *= (1 / precision)[:, self.component]
-        return told
+        return self._given_rules(told, self.precision(level, first, last))
 
     def precision(self, level: int, first: int, last: int) -> FloatArray:
         """Of each number of these estimates."""
@@ -79,8 +80,13 @@ class Estimates:
             regions = self._regions(level, first, last)
             together = plan.upward[regions] - plan.own[level]
             told = self._told(level, first, last) + sums * together[:, self.component]
-            found[first:last] = told / plan.upward[regions][:, self.component]
+            precision = plan.upward[regions][:, self.component]
+            found[first:last] = self._given_rules(told / precision, precision)
         return found
+
+    def _given_rules(self, numbers: FloatArray, precision: FloatArray) -> FloatArray:
+        """Estimates of some regions, given that impossible cells are 0."""
+        return given_zeros(self.plan.axes, numbers, precision, self.plan.facts.possible)
 
 
 def pieces(plan: TablePlan, level: int) -> list[tuple[int, int]]:

@@ -136,6 +136,7 @@ def _read(release: TableRelease, source: Any, how: dict[str, Any]) -> Confidenti
         },
         "levels": tree.level_names[1:],
         "root": release.root,
+        "rule": release.plan.facts.rules,
     }
     unit = release.manifest["privacy"]["unit"]
     if unit["column"] is not None:

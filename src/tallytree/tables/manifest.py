@@ -10,6 +10,7 @@ from tallytree.lattice.tables import Axes, TableKey
 from tallytree.model.confidential_table import PublicTable
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import kept_rows, part_of
+from tallytree.model.rules import rule_from
 from tallytree.model.values import values_from_json
 from tallytree.options.tables import TableOptions
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
@@ -28,6 +29,10 @@ from tallytree.version import library_versions
 KIND = "table"
 MECHANISM = "planned"
 REGIONS_FIXED = "which regions there are"
+RULES_KEPT = (
+    "rules that were stated hold of every count; a row that breaks one is left out, by its own "
+    "values alone"
+)
 VALUES_PUBLIC = "the values of attributes are lists that were stated"
 
 
@@ -51,6 +56,7 @@ def table_manifest(plan: TablePlan, options: TableOptions, *, secure: bool) -> M
         "kind": KIND,
         "mechanism": {"name": MECHANISM, "want": wanted_names(options)},
         "attributes": facts.values.described(),
+        "rules": [rule.described() for rule in facts.rules],
         "levels": [
             {"level": level, "name": name, "regions": tree.level_size(level)}
             for level, name in enumerate(tree.level_names)
@@ -61,10 +67,18 @@ def table_manifest(plan: TablePlan, options: TableOptions, *, secure: bool) -> M
             "levels": [_table(plan, table) for table in plan.tables],
             "composition": record_to_json(Composition("sequential", records)),
         },
-        "public": {"regions": facts.regions_note, "values": VALUES_PUBLIC},
+        "public": public_facts(facts),
         **kept_rows(facts.part),
         "versions": library_versions(),
     }
+
+
+def public_facts(facts: PublicTable) -> dict[str, str]:
+    """In words, what is public and why."""
+    found = {"regions": facts.regions_note, "values": VALUES_PUBLIC}
+    if facts.rules:
+        found["rules"] = f"{RULES_KEPT}: {'; '.join(rule.words for rule in facts.rules)}"
+    return found
 
 
 def wanted_names(options: TableOptions) -> list[str]:
@@ -102,6 +116,7 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicTable:
         part_of(manifest),
         str(privacy["alone"]),
         str(manifest["public"]["regions"]),
+        tuple(rule_from(told) for told in manifest["rules"]),
     )
 
 

@@ -40,13 +40,13 @@ def measure_table(
 def _measured(
     table: ConfidentialTable, plan: TablePlan, planned: PlannedTable, stream: BitSource
 ) -> NoisyTable:
-    key, n_rows = planned.key, plan.axes.n_rows(planned.key.parts)
+    key, drawn = planned.key, plan.drawn(planned.key.parts)
     query, question = query_name(plan, key), question_of(plan, key)
     parts = []
     for first, exact in _exact(table, plan, key):
-        ends = np.arange(len(exact) + 1, dtype=np.int64) * n_rows
+        ends = np.arange(len(exact) + 1, dtype=np.int64) * len(drawn)
         noisy = add_noise(
-            exact,
+            exact[:, drawn],
             planned.noise,
             stream,
             level=key.level,
@@ -57,7 +57,17 @@ def _measured(
         )
         parts.append(narrow(noisy))
     whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return NoisyTable(key, whole)
+    return NoisyTable(key, widened(plan, key, whole))
+
+
+def widened(plan: TablePlan, key: TableKey, of_drawn: IntArray) -> IntArray:
+    """Answers with the numbers that are not measured, because they are 0."""
+    n_rows, drawn = plan.axes.n_rows(key.parts), plan.drawn(key.parts)
+    if len(drawn) == n_rows:
+        return of_drawn
+    found = np.zeros((len(of_drawn), n_rows), dtype=of_drawn.dtype)
+    found[:, drawn] = of_drawn
+    return found
 
 
 def question_of(plan: TablePlan, key: TableKey) -> list[str | IntArray]:
@@ -65,7 +75,8 @@ def question_of(plan: TablePlan, key: TableKey) -> list[str | IntArray]:
     starts = [
         np.array(axis.starts[part], dtype=np.int64) for axis, part in zip(plan.axes.axes, key.parts)
     ]
-    return [repr(plan.facts.values), *starts]
+    rules = plan.facts.rules
+    return [repr(plan.facts.values), *starts, *([repr(rules)] if rules else [])]
 
 
 def _exact(

@@ -12,7 +12,7 @@ from tallytree.errors import VerificationError
 from tallytree.model.arrays import IntArray
 from tallytree.releases.region_tables import NAME, ROWS_PER_BATCH, names_of_rows, path_array
 from tallytree.storage.folder import Folder
-from tallytree.tables.measure import NoisyTable, narrow
+from tallytree.tables.measure import NoisyTable, narrow, widened
 from tallytree.tables.plan import TablePlan, query_name
 
 NOISY_SCHEMA = pa.schema(
@@ -39,17 +39,18 @@ def _batches(plan: TablePlan, noisy: Sequence[NoisyTable]) -> Iterator[pa.Record
     for table in noisy:
         level = table.key.level
         own = paths.slice(int(tree.level_starts[level]), tree.level_size(level))
-        n_rows = table.values.shape[1]
+        drawn = plan.drawn(table.key.parts)
+        n_rows = len(drawn)
         at_once = max(1, ROWS_PER_BATCH // n_rows)
         query = pa.array([query_name(plan, table.key)])
         for first in range(0, len(table.values), at_once):
-            values = table.values[first : first + at_once].ravel()
+            values = table.values[first : first + at_once, drawn].ravel()
             region = np.repeat(np.arange(len(values) // n_rows), n_rows)
             columns = [
                 pa.array(np.full(len(values), level, dtype=np.int32)),
                 names_of_rows(own, first, region),
                 pa.DictionaryArray.from_arrays(np.zeros(len(values), dtype=np.int32), query),
-                pa.array(np.tile(np.arange(n_rows), len(values) // n_rows)),
+                pa.array(np.tile(drawn, len(values) // n_rows)),
                 pa.array(values.astype(np.int64)),
             ]
             yield pa.record_batch(columns, schema=NOISY_SCHEMA)
@@ -61,7 +62,7 @@ def noisy_from_folder(plan: TablePlan, folder: Folder) -> tuple[NoisyTable, ...]
     """
     tree = plan.facts.hierarchy
     sizes = [
-        (tree.level_size(table.key.level), plan.axes.n_rows(table.key.parts))
+        (tree.level_size(table.key.level), len(plan.drawn(table.key.parts)))
         for table in plan.tables
     ]
     answers: list[list[IntArray]] = [[] for _ in sizes]
@@ -80,7 +81,10 @@ def noisy_from_folder(plan: TablePlan, folder: Folder) -> tuple[NoisyTable, ...]
     if table < len(sizes):
         raise VerificationError("noisy.parquet lacks answers that were planned.")
     return tuple(
-        NoisyTable(planned.key, narrow(np.concatenate(parts)).reshape(size))
+        NoisyTable(
+            planned.key,
+            widened(plan, planned.key, narrow(np.concatenate(parts)).reshape(size)),
+        )
         for planned, parts, size in zip(plan.tables, answers, sizes)
     )
 
@@ -88,7 +92,7 @@ def noisy_from_folder(plan: TablePlan, folder: Folder) -> tuple[NoisyTable, ...]
 def _answers(plan: TablePlan, table: int, part: pa.Table, first: int, n_rows: int) -> IntArray:
     """Consecutive answers of a planned table, from its answer ``first`` on."""
     key = plan.tables[table].key
-    index = np.arange(first, first + len(part)) % n_rows
+    index = plan.drawn(key.parts)[np.arange(first, first + len(part)) % n_rows]
     names = set(pc.unique(part["query"].cast(pa.string())).to_pylist())
     same = (
         names == {query_name(plan, key)}

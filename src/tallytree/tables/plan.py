@@ -22,7 +22,7 @@ from tallytree.lattice.precision import (
 )
 from tallytree.lattice.split import Wanted, cells_wanted, planned_shares, ranges_wanted
 from tallytree.lattice.tables import Axes, TableKey
-from tallytree.model.arrays import FloatArray
+from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.confidential_table import PublicTable
 from tallytree.model.values import Values
 from tallytree.options.tables import TableOptions
@@ -92,6 +92,15 @@ class TablePlan:
         """
         most = max(excess(self.axes, table.key.parts) for table in self.tables)
         return posterior_variance(self.facts.hierarchy, self.upward) * most
+
+    def drawn(self, parts: tuple[int, ...]) -> IntArray:
+        """Numbers of a table, per region, that are measured: all but those that count impossible
+        cells alone, which are 0.
+        """
+        n_rows, possible = self.axes.n_rows(parts), self.facts.possible
+        if possible is None:
+            return np.arange(n_rows)
+        return np.unique(self.axes.row_of_cell(parts)[possible])
 
     def std_error(self, region: int, chosen: Sequence[FloatArray]) -> float:
         """Standard error of a sum of cells: weights of the values of each attribute."""

@@ -101,8 +101,7 @@ def n_answers(plan: TablePlan) -> int:
     """How many numbers are measured."""
     tree = plan.facts.hierarchy
     return sum(
-        tree.level_size(table.key.level) * plan.axes.n_rows(table.key.parts)
-        for table in plan.tables
+        tree.level_size(table.key.level) * len(plan.drawn(table.key.parts)) for table in plan.tables
     )
 
 

@@ -24,7 +24,12 @@ def whole_table(
     """Cells of the leaves that have a count, rising, and their counts."""
     tree, axes = plan.facts.hierarchy, plan.axes
     root = nonnegative_children(
-        axes, estimates.of(0, 0, 1), estimates.precision(0, 0, 1), np.array([0, 1]), None
+        axes,
+        estimates.of(0, 0, 1),
+        estimates.precision(0, 0, 1),
+        np.array([0, 1]),
+        None,
+        possible=plan.facts.possible,
     )
     whole = _whole_root(root)
     cell, n = _positive(whole, 0)

@@ -149,12 +149,14 @@ class TableRelease(Published):
             raise RequestError("A region is named twice; each counts once.")
         cells = np.sum([self._cells(region) for region in regions], axis=0)
         cells = cells.reshape(self.attributes.shape)
-        estimates, variances = [], []
+        estimates, variances, possible = [], [], self.plan.facts.possible
         for where in wheres:
             chosen = self.chosen(where)
-            estimates.append(int(cells[np.ix_(*(np.flatnonzero(c) for c in chosen))].sum()))
-            energy = self.plan.energy(chosen)
-            variances.append(self._variance(regions) @ energy)
+            box = np.ix_(*(np.flatnonzero(weights) for weights in chosen))
+            estimates.append(int(cells[box].sum()))
+            empty = possible is not None and not possible.reshape(cells.shape)[box].any()
+            variance = self._variance(regions) @ self.plan.energy(chosen)
+            variances.append(0.0 if empty else float(variance))
         return self.with_ends(np.array(estimates), np.array(variances), confidence)
 
     def _variance(self, regions: Sequence[int]) -> FloatArray:
@@ -237,6 +239,10 @@ class TableRelease(Published):
         again = levels_above(tree, self.attributes.n_cells, self.levels[-1])
         positive = all(level.n.min(initial=1) > 0 for level in self.levels)
         checks = [Check("counts are nonnegative integers", positive)]
+        possible = self.plan.facts.possible
+        if possible is not None:
+            cells = self.levels[-1].cell % self.attributes.n_cells
+            checks.append(Check("no count breaks a rule", bool(possible[cells].all())))
         for level in range(1, tree.n_levels):
             cells, apart = _differences(again[level - 1], self.levels[level - 1])
             regions = np.unique(cells[apart != 0] // self.attributes.n_cells)

@@ -28,7 +28,8 @@ import numpy as np
 from tallytree.group_sizes.accuracy import data_like
 from tallytree.group_sizes.estimate.siblings import differences_from_json
 from tallytree.group_sizes.estimate.size_bins import doubts
-from tallytree.group_sizes.manifest import bins_of, facts_of
+from tallytree.group_sizes.intervals.heaps import heaped
+from tallytree.group_sizes.manifest import bins_of, facts_of, scale_of
 from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.plan.plan import SIZE_LOOK, plan_release
 from tallytree.group_sizes.plan.shapes import (
@@ -233,12 +234,13 @@ def _possible_sizes(release: Release, assumed: AssumedCounts, *, seed: int) -> A
     if assumed.cell_counts is not None:
         n_cells = assumed.public.attributes.n_cells
         cells = redrawn(assumed.cell_counts, assumed.cell_counts.n_groups(), seed=seed)
+        cells = _in_heaps(release, cells, seed=seed)
         leaves = sum_over_regions(
             cells, np.arange(cells.n_regions) // n_cells, cells.n_regions // n_cells
         )
         return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups(), cell_counts=cells)
     if "bins" in release.manifest["mechanism"]:
-        leaves = _possible_bins(release, seed=seed)
+        leaves = _in_heaps(release, _possible_bins(release, seed=seed), seed=seed)
     elif assumed.public.groups_public:
         leaves = redrawn(assumed.leaf_counts, assumed.n_groups, seed=seed)
     else:
@@ -246,6 +248,14 @@ def _possible_sizes(release: Release, assumed: AssumedCounts, *, seed: int) -> A
             _with_shares_everywhere(release), _possible_totals(release, seed=seed), seed=seed
         )
     return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups())
+
+
+def _in_heaps(release: Release, counts: CountsBySize, *, seed: int) -> CountsBySize:
+    """The same where values are counted, which lie in heaps more often than sizes of groups do."""
+    if scale_of(release.manifest) is None:
+        return counts
+    root = release.counts.regions(slice(0, 1))
+    return heaped(counts, root, bins_of(release.manifest), seed=seed)
 
 
 def _possible_bins(release: Release, *, seed: int) -> CountsBySize:

@@ -101,7 +101,7 @@ class Auto:
     def describe(self, manifest: Manifest, settled: Settled, facts: PublicFacts) -> Manifest:
         """The manifest with what was chosen, and what that chose."""
         chosen = _chosen(settled)
-        manifest = with_choice(manifest, settled.plan, chosen.choice)
+        manifest = with_choice(manifest, settled.plan, facts, chosen.choice)
         return _mechanism(chosen.choice).describe(manifest, chosen.settled, facts)
 
 

@@ -183,6 +183,8 @@ def _plan_of(
     totals = totals_kept(mechanism, request.totals)
     budget = request.loss()
     max_size = max_size_from(request.max_size)
+    if facts.scale is not None:
+        max_size = facts.scale.n_steps
     size_look_part = budget.total * size_look_share
     rest = budget.total - size_look_part
     views = views_from(request.view, mechanism, traits, n_levels)
@@ -383,9 +385,9 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
         case "people":
             return people_sensitivity(contributions=facts.unit.contributions)
         case "bins" if facts.whole_groups:
-            return size_bins_sensitivity()
+            return size_bins_sensitivity(contributions=facts.groups_of_unit)
         case "blocks" if facts.whole_groups:
-            return size_blocks_sensitivity()
+            return size_blocks_sensitivity(contributions=facts.groups_of_unit)
         case "bins":
             return moved_size_bins_sensitivity(contributions=facts.unit.contributions)
         case "blocks":

@@ -58,6 +58,7 @@ NAIVE_REMARKS = {
     "Hawaiian": "same histogram, K and ε: the program of §4.1 has a hundredth of the printed error",
     "taxi": "same histogram, K and ε: neither way has the printed error",
 }
+HALF = "the printed error is that of ε = ½ for the level, see its row; ours is of ε = ⅓"
 # Why the paper's errors of bottom-up above the leaves cannot be met.
 ADDED_UP = "the printed error is that of the leaves added up without sign; ours is measured here"
 
@@ -152,6 +153,8 @@ def bottom_up_table(sets: Sets, scale: Scale) -> Iterator[Cell]:
                     paper, remark = None, "one level here has all of ε, there three share it"
                 if paper is not None and method == "BU" and level < 2:
                     remark = ADDED_UP
+                if paper is not None and method == "H_c":
+                    remark = HALF if level == 2 else "same data, K and ε; the difference is open"
                 column = f"level {level}"
                 yield Cell(
                     BOTTOM_UP_TABLE, f"{name} {method}", column, paper, error, UNIT, spread, remark
