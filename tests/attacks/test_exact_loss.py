@@ -417,7 +417,12 @@ for _name, _loss, _bound in (
     ):
         CASES[f"size-bins, {_kind_name}, {_name}"] = (
             lambda rng, loss=_loss, bound=_bound, kind=_kind: group_sizes(
-                rng, kind, n_groups=3, mechanism="size-bins", max_size=bound, **loss
+                rng,
+                kind,
+                n_groups=3 if kind.get("contributions") else None,
+                mechanism="size-bins",
+                max_size=bound,
+                **loss,
             )
         )
 
@@ -503,8 +508,7 @@ PLANTED = {
     "whole groups, bound 40": (planning, "size_blocks_sensitivity"),
     "whole groups, bound 12, zcdp": (planning, "size_blocks_sensitivity"),
     "size-bins, quantities, bound 12": (planning, "moved_size_bins_sensitivity"),
-    "size-bins, units, bound 40": (planning, "moved_size_blocks_sensitivity"),
-    "size-bins, units, bound 12, zcdp": (planning, "moved_size_blocks_sensitivity"),
+    "size-bins, quantities, bound 40": (planning, "moved_size_blocks_sensitivity"),
     "auto, large quantities": (planning, "moved_size_bins_sensitivity"),
     "chain": (planning, "chain_sensitivity"),
     "chain, zcdp": (planning, "chain_sensitivity"),
