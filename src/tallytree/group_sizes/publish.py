@@ -23,6 +23,7 @@ from tallytree.group_sizes.measure.people import measure_people
 from tallytree.group_sizes.measure.views import altered_by_bounds
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Mechanism, Settled
 from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.mechanisms.turns import what_answers_leave_open
 from tallytree.group_sizes.noisy import NoisyCounts
 from tallytree.group_sizes.plan.memory import cells_per_level, check_memory
 from tallytree.group_sizes.plan.plan import Plan, plan_release
@@ -34,7 +35,11 @@ from tallytree.group_sizes.release.tables import cell_groups_from_table, regions
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
+from tallytree.model.count_of_counts import (
+    CountsBySize,
+    counts_on_all_levels,
+    sum_over_regions,
+)
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
@@ -380,6 +385,9 @@ def put_together(
     # Estimates know of no least size, and views of sizes of no bound: groups beyond are taken to it.
     named = size_names_of(manifest)
     leaf_counts = leaf_counts.between(plan.least_size, None if named is None else named.last_number)
+    if plan.levels[-1].view == "staircase":
+        root = sum_over_regions(leaf_counts, np.zeros(leaf_counts.n_regions, dtype=np.int64), 1)
+        manifest = with_fit(manifest, what_answers_leave_open(lattice, plan, noisy, root))
     made = _sizes_together(lattice, plan, noisy, leaf_counts, manifest)
     people = people_of(manifest)
     if not people:
