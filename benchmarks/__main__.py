@@ -20,7 +20,7 @@ RESULTS = Path("bench-results")
 
 SPEED = (
     "sampling", "isotonic", "tree_consistency", "pgsr", "accounting", "streams", "release", "ingestion", "growth", "country",
-    "country_growth", "levels", "exports",
+    "country_growth", "levels", "exports", "planning",
 )  # fmt: skip
 
 

@@ -283,6 +283,34 @@ def dense() -> Iterator[Case]:
                 )
 
 
+def values() -> Iterator[Case]:
+    """Tables of values."""
+    how: dict[str, Any] = {"value": "employees", "max": 6000, "insecure_seed": SEED}
+    places = {"levels": ["sector", "branch"], "intervals": 0}
+    for name, budget in BUDGETS.items():
+        for step in (1, 50):
+            yield (
+                f"values, step {step}, {name}",
+                lambda budget=budget, step=step: tt.values(
+                    FIRMS, step=step, **how, **places, **budget
+                ),
+            )
+    units = {"value": "rooms", "step": "1/2", "min": -1, "max": 4, "intervals": 0}
+    yield (
+        "values, units, by an attribute",
+        lambda: tt.values(
+            PEOPLE,
+            levels=["state"],
+            by={"county": ["Cobb", "Kings"]},
+            unit="person",
+            contributions=2,
+            epsilon=1,
+            insecure_seed=SEED,
+            **units,
+        ),
+    )
+
+
 def histograms() -> Iterator[Case]:
     """Range histograms."""
 
@@ -596,4 +624,4 @@ def tables() -> Iterator[Case]:
         yield f"table by {name}, {loss}", lambda options=options: tt.table(rows, **options)
 
 
-FAMILIES = (adaptive, matching, dense, histograms, grids, degrees, maps, streams, tables)
+FAMILIES = (adaptive, matching, dense, values, histograms, grids, degrees, maps, streams, tables)

@@ -23,7 +23,7 @@ from tests.seeded_cases import FAMILIES, Case
 STORED = Path(__file__).parent / "fixtures" / "seeded_numbers.json"
 # Columns of published tables; others may come later without changing a number.
 COLUMNS = re.compile(
-    "level|region|size|degree|count|estimate|standard_error|std_error|low|high|node|parent|depth|leaf|variance|(first|end)_.+"
+    "level|region|size|value|degree|count|estimate|standard_error|std_error|low|high|node|parent|depth|leaf|variance|(first|end)_.+"
 )
 # Real numbers differ in their last digits between processors. Ties of rounding, such as 100.0625 to
 # six digits, would let that show, so all are moved a little first; what ought to be 0 is called 0.

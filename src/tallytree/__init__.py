@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tallytree.group_sizes.intervals.intervals import with_intervals
     from tallytree.group_sizes.publish import release
     from tallytree.group_sizes.release.release import Release
+    from tallytree.group_sizes.values.publish import values
+    from tallytree.group_sizes.values.release import ValuesRelease
     from tallytree.kinds.showing import card
     from tallytree.kinds.verbs import (
         ask,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
     from tallytree.options.tables import TableOptions
+    from tallytree.options.values import ValuesOptions
     from tallytree.ranges.publish import histogram
     from tallytree.ranges.release import RangeHistogram
     from tallytree.spark.reading import read
@@ -66,6 +69,8 @@ __all__ = [
     "StreamRelease",
     "TableOptions",
     "TableRelease",
+    "ValuesOptions",
+    "ValuesRelease",
     "__version__",
     "ask",
     "card",
@@ -85,6 +90,7 @@ __all__ = [
     "spatial",
     "stream",
     "table",
+    "values",
     "verify",
     "with_intervals",
 ]
@@ -117,6 +123,8 @@ _HOMES = {
     "StreamRelease": "streams.release",
     "TableOptions": "options.tables",
     "TableRelease": "tables.release",
+    "ValuesOptions": "options.values",
+    "ValuesRelease": "group_sizes.values.release",
     "__version__": "version",
     "ask": "kinds.verbs",
     "card": "kinds.showing",
@@ -136,6 +144,7 @@ _HOMES = {
     "spatial": "maps.publish",
     "stream": "streams.publish",
     "table": "tables.publish",
+    "values": "group_sizes.values.publish",
     "verify": "kinds.verbs",
     "with_intervals": "group_sizes.intervals.intervals",
 }

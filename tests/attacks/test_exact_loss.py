@@ -115,6 +115,37 @@ def lines(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
     return from_counts(rng, (12,), make, **options)
 
 
+REGIONS = pa.table({"county": ["a", "b", "c"], "state": ["x", "x", "y"]})
+
+
+def tables_of_values(
+    rng: np.random.Generator, contributions: int = 1, **options: Any
+) -> Iterator[Pair]:
+    """Rows of some people, and the same without one of them; values beyond the bounds, missing and
+    no numbers too.
+    """
+    rows = [
+        (person, "abc"[rng.integers(3)], "fmx"[rng.integers(3)], float(rng.normal(6, 40)))
+        for person in range(6)
+        for _ in range(1 + rng.integers(contributions + 2) if contributions > 1 else 1)
+    ]
+    rows += [(6, "a", "f", float("nan")), (6, "a", "f", None), (7, "c", "m", 1e300)]
+    how = {"value": "v", "step": "1/2", "min": -4, "max": 90, "levels": ["county"]} | options
+    if contributions > 1:
+        how |= {"unit": "who", "contributions": contributions}
+
+    def run(kept: list[Any]) -> Run:
+        columns = list(zip(*kept))
+        table = pa.table(
+            dict(zip(("who", "county", "sex", "v"), columns[:3]))
+            | {"v": pa.array(columns[3], pa.float64())}
+        )
+        return partial(tt.values, table, hierarchy=REGIONS, insecure_seed=1, intervals=0, **how)
+
+    for person in range(8):  # of whom the seventh has no value
+        yield run(rows), run([row for row in rows if row[0] != person])
+
+
 @dataclass(frozen=True)
 class Stream:
     """What was told of a stream, in the form of a release."""
@@ -292,6 +323,12 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "degrees, private nodes, zcdp": lambda rng: graphs(rng, **ZCDP),
     "degrees, units, zcdp": lambda rng: from_counts(rng, (6,), degrees, contributions=2, **ZCDP),
 }
+CASES |= {
+    "values": lambda rng: tables_of_values(rng, **PURE),
+    "values, every step a bin, zcdp": lambda rng: tables_of_values(rng, max=6, **ZCDP),
+    "values, units": lambda rng: tables_of_values(rng, contributions=2, **PURE),
+    "values, units, by, zcdp": lambda rng: tables_of_values(rng, 3, by="sex=f,m", **ZCDP),
+}
 for _mechanism in MECHANISMS:
     # Views of matching follow; tree-program measures what tree-dp does; size-bins has neighbours of
     # its own.
@@ -434,6 +471,8 @@ PLANTED = {
     "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "values, units": (planning, "size_bins_sensitivity"),
+    "values, every step a bin, zcdp": (planning, "size_blocks_sensitivity"),
     "whole groups, bound 40": (planning, "size_blocks_sensitivity"),
     "whole groups, bound 12, zcdp": (planning, "size_blocks_sensitivity"),
     "chain": (planning, "chain_sensitivity"),

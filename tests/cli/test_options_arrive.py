@@ -31,6 +31,10 @@ VERBS = "tallytree.kinds.verbs"
 # Per command what it needs, and the publishing function.
 RELEASING = {
     "release": ({"out": "out"}, "group_sizes.publish.make_release"),
+    "values": (
+        {"out": "out", "value": "income", "step": "10", "max": "100"},
+        "group_sizes.values.publish.make_values",
+    ),
     "table": ({"out": "out"}, "tables.publish.make_table"),
     "histogram": ({"out": "out", "column": "age"}, "ranges.publish.make_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "maps.publish.make_map"),
@@ -185,6 +189,10 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "total": (None, True),
     "totals": ("root", "root"),
     "truth": ("t.toml", "t.toml"),
+    "value": ("pay", "pay"),
+    "step": ("1/2", "1/2"),
+    "max": ("90", "90"),
+    "min": ("-5", "-5"),
     "unit": ("driver", "driver"),
     "until": ("9", "9"),
     "view": ("sizes,hybrid", ("sizes", "hybrid")),
@@ -202,6 +210,7 @@ KEYWORDS = {
 # away.
 TOGETHER: dict[str, dict[str, Any]] = {
     "release master": {"engine": "spark"},
+    "table master": {"engine": "spark"},
     "release shape": {"dry_run": True},
     "spatial alpha": {"mechanism": "adaptive-grid"},
     "spatial cells": {"mechanism": "uniform-grid"},
@@ -284,6 +293,16 @@ class Desk:
         self.arrived["json"] = True
 
 
+def opened_by(desk: Desk) -> Callable[..., Any]:
+    """Notes the engine, and hands on the source and the options."""
+
+    def opened(source: Any, how: Any, engine: Any) -> tuple[Any, Any]:
+        desk.takes()(engine)
+        return source, how
+
+    return opened
+
+
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
     """A desk instead of every publishing function, in an empty folder."""
@@ -300,6 +319,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
             monkeypatch.setattr(module, "summary", lambda release: defaultdict(int))
         if command == "table":
             monkeypatch.setattr(module, "show_prediction", made.takes("source"))
+            monkeypatch.setattr(module, "opened", opened_by(made))
         if command == "release":
             monkeypatch.setattr(module, "read_data", made.takes("source"))
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)

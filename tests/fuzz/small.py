@@ -42,6 +42,11 @@ def by_hats(counts: Any, **how: Any) -> Any:
 
 KINDS_MADE: dict[str, Made] = {
     "group-sizes": lambda **how: sizes({}, how),
+    "values": lambda **how: tt.values(
+        PEOPLE,
+        value="miles",
+        **({"step": "1/2", "max": 4, "levels": ["state"], "epsilon": 1, "intervals": 4} | how),
+    ),
     "table": lambda **how: tt.table(
         PEOPLE, levels=["state"], by={"sex": ["f", "m"], "miles": ["1-3"]}, epsilon=1, **how
     ),
@@ -71,6 +76,21 @@ MORE_MADE: dict[str, Made] = {
         {"epsilon": None, "rho": 1, "definition": "zcdp"} | how,
     ),
     "group-sizes by matching": lambda **how: sizes({}, {"mechanism": "matching"} | how),
+    "values by an attribute, zcdp": lambda **how: tt.values(
+        PEOPLE,
+        value="miles",
+        step=1,
+        min=-1,
+        max=3,
+        levels=["state"],
+        by={"sex": ["f", "m"]},
+        unit="household",
+        contributions=2,
+        rho=1,
+        definition="zcdp",
+        intervals=0,
+        **how,
+    ),
     "histogram of categories": lambda **how: tt.histogram(
         list("abca"), categories=["a", "b", "c"], epsilon=1, **how
     ),

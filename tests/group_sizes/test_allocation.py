@@ -4,9 +4,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from tallytree.group_sizes.plan.allocation import _Model, shares_for_levels
+from tallytree.group_sizes.plan.allocation import _descend, _Model, shares_for_levels
 from tallytree.group_sizes.plan.goals import Goal, GoalName
-from tallytree.model.arrays import IntArray
+from tallytree.model.arrays import FloatArray, IntArray
 from tests.group_sizes.test_first_look import look_at
 
 HOUSEHOLDS = np.random.default_rng(1).geometric(0.4, 100_000)
@@ -87,3 +87,38 @@ def test_targets_come_before_everything_else() -> None:
     wanted = 0.8 * model.errors(shares_for_levels(look, groups, laplace(1.0)))[1]
     shares = shares_for_levels(look, groups, laplace(1.0), Goal(targets={1: wanted}))
     assert model.errors(shares)[1] <= wanted * 1.01
+
+
+def one_pair_at_a_time(regret, shares):  # type: ignore[no-untyped-def]
+    """The descent over splits without weighing pairs together."""
+    best = regret(np.array([shares]))[0]
+    for step in (40, 20, 10, 6, 4, 2, 1):
+        improved = True
+        while improved:
+            improved = False
+            for giver in range(len(shares)):
+                for taker in range(len(shares)):
+                    amount = min(step, shares[giver])
+                    if giver == taker or amount == 0 or taker == 1:
+                        continue
+                    moved = list(shares)
+                    moved[giver] -= amount
+                    moved[taker] += amount
+                    found = regret(np.array([moved]))[0]
+                    if found < best - 1e-6:
+                        shares, best, improved = moved, found, True
+    return shares
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_weighed_together_are_pairs_one_at_a_time(seed: int) -> None:
+    wanted = np.random.default_rng(seed).dirichlet(np.ones(5)) * 200
+
+    def regret(splits: IntArray) -> FloatArray:
+        found: FloatArray = ((splits - wanted) ** 2 / wanted + np.sin(splits)).sum(axis=1)
+        return found
+
+    start = (*(Fraction(share, 200) for share in (20, 0, 40, 10)), Fraction(130, 200))
+    useful = [True, False, True, True, True]
+    slow = one_pair_at_a_time(regret, [20, 0, 40, 10, 130])
+    assert _descend(regret, start, useful).tolist() == slow

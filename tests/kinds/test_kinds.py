@@ -26,6 +26,16 @@ MAKERS: dict[str, Any] = {
         epsilon=1,
         insecure_seed=1,
     ),
+    "values": lambda: tt.values(
+        pa.table({"pay": [3, 1, 4, 1, 5] * 20, "state": ["GA", "GA", "GA", "NY", "NY"] * 20}),
+        value="pay",
+        step=1,
+        max=8,
+        levels=["state"],
+        epsilon=1,
+        insecure_seed=1,
+        intervals=4,
+    ),
     "table": lambda: tt.table(
         PEOPLE, levels=["state"], by={"household": ["1-2", "3-4"]}, epsilon=1, insecure_seed=1
     ),
@@ -84,10 +94,12 @@ def test_a_part_of_a_question_is_answered_or_refused(
     alone = [flag] if value is None else [flag, *value.split(" ")]
     more = (
         ["--at-least", "2", "--copies", "2"]
-        if name == "group-sizes" and part == "confidence"
+        if name in ("group-sizes", "values") and part == "confidence"
         else []
     )
-    more += ["--at-least", "2"] if name == "group-sizes" and part == "share" else []
+    sized = name in ("group-sizes", "values")
+    more += ["--at-least", "2"] if sized and part == "share" else []
+    more += ["--mean"] if name == "values" and part == "copies" else []
     more += ["--range", "0:1"] if name == "histogram" and part == "confidence" else []
     code = run("query", str(tmp_path / "out"), *alone, *more, "--json")
     told = capsys.readouterr()

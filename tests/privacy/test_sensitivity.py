@@ -352,6 +352,23 @@ def test_bins_of_sizes_change_by_one_where_a_whole_group_comes_or_goes(edges: li
     assert whole_group_change(in_bins(bins)) == size_bins_sensitivity()
 
 
+@pytest.mark.parametrize("block", [0, 2])
+@pytest.mark.parametrize("k", [2, 3])
+def test_bins_and_blocks_where_several_whole_groups_come_or_go(block: int, k: int) -> None:
+    query = in_bins(SizeBins(np.array([0, 1, 2, 4, 8]), block))
+    before = query(_database(((0, 1),)))
+    l1 = l2_squared = 0
+    possible = list(itertools.product(range(N_REGIONS), range(2 * MOST)))
+    for added in itertools.combinations_with_replacement(possible, k):
+        change = np.subtract(query(_database(((0, 1), *added))), before)
+        l1, l2_squared = (
+            max(l1, int(np.abs(change).sum())),
+            max(l2_squared, int((change**2).sum())),
+        )
+    stated = size_blocks_sensitivity if block else size_bins_sensitivity
+    assert Sensitivity(l1, l2_squared) == stated(contributions=k)
+
+
 @pytest.mark.parametrize("block", [2, 3, 4])
 def test_blocks_of_bins_where_a_whole_group_comes_or_goes(block: int) -> None:
     bins = SizeBins(np.array([0, 1, 2, 3, 4, 8]), block)

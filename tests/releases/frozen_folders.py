@@ -16,6 +16,7 @@ FORMAT_1 = Path(__file__).parent.parent / "fixtures" / "format-1"
 SEEN = FORMAT_1 / "seen.json"
 QUESTIONS: dict[str, dict[str, Any]] = {
     "group-sizes": {"region": "total/GA", "at_least": 2},
+    "values": {"region": "total/GA", "at_least": 2},
     "table": {"region": "total/GA", "where": ["miles=1-2"], "by": ["sex"]},
     "histogram": {"ranges": ["2:8"]},
     "degrees": {"largest": 2},

@@ -24,7 +24,7 @@ from tallytree.storage.work import ANSWERS, work_folder
 from tests.fuzz.small import MADE
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("group-sizes", "histogram", "degrees", "map", "stream")
+KINDS = ("group-sizes", "values", "histogram", "degrees", "map", "stream")
 STEPS = ("after reserve", "after first-answer", "before note", "after note", "before move", "after move")  # fmt: skip
 
 

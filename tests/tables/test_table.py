@@ -138,6 +138,24 @@ def test_questions() -> None:
         tt.ask(made, where=["sex=f"], by=["sex"])
 
 
+def test_numbers_are_counted_in_classes_whatever_type_they_are_written_in(tmp_path: Path) -> None:
+    import pyarrow.csv
+
+    classes = CellOptions(levels=["state"], by=["age=0-17,18-30,31+", "sex=f,m,x"])
+    pyarrow.csv.write_csv(PEOPLE, tmp_path / "people.csv")
+    floats = PEOPLE.set_column(3, "age", PEOPLE["age"].cast(pa.float64()))
+    names = np.array(["0-17", "18-30", "31+"])[np.searchsorted([18, 31], PEOPLE["age"], "right")]
+    named = PEOPLE.set_column(3, "age", pa.array(names))
+    found = [
+        read_table(rows, classes, None)
+        for rows in (PEOPLE, str(tmp_path / "people.csv"), floats, named)
+    ]
+    assert len(found[0].n) == 18
+    for other in found[1:]:
+        assert np.array_equal(found[0].cell, other.cell)
+        assert np.array_equal(found[0].n, other.n)
+
+
 def test_a_wish_moves_the_budget() -> None:
     every, some = release(), release(want=["county:age"])
     assert _error(some, "county", ("age",)) < _error(every, "county", ("age",))

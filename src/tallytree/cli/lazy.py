@@ -32,6 +32,10 @@ TASKS = {
             "Predict the error of a release from public facts alone, or find the ε that a target needs.",
         ),
         "release": ("release", "Release how many groups have each size, at every level."),
+        "values": (
+            "values",
+            "Release sums, means, medians and the whole distribution of a value, at every level.",
+        ),
         "table": (
             "table",
             "Release how many rows every region has by attributes: people by age and sex, jobs by "

@@ -15,6 +15,7 @@ from tallytree.options.choices import Public
 
 if TYPE_CHECKING:
     from tallytree.group_sizes.accuracy import Prediction
+    from tallytree.group_sizes.values.release import ValuesRelease
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -44,6 +45,7 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
         trade_off,
     )
     from tallytree.group_sizes.targets import parse_target
+    from tallytree.group_sizes.values.release import ValuesRelease
     from tallytree.kinds.verbs import load
     from tallytree.tables.release import TableRelease
 
@@ -59,6 +61,14 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
                 "--chart."
             )
         plan_map(earlier, epsilon=epsilon, asked=variant, runs=what.runs, json=what.json)
+        return
+    if isinstance(earlier, ValuesRelease):
+        if epsilon is None or target is not None or what.chart is not None or variant.given():
+            raise RequestError(
+                "Errors of a table of values are predicted at a given --epsilon; it takes no "
+                "--target, --chart, --mechanism, --view or --budget."
+            )
+        _plan_values(earlier, what)
         return
     assumed = _assumed(data, earlier)
     if data.unit == "group" and not assumed.public.unit.group:
@@ -98,6 +108,18 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     for prediction in predictions:
         if prediction.cost is not None:
             say(f"A release ({prediction.name}): {prediction.cost.told()}.")
+
+
+def _plan_values(earlier: ValuesRelease, what: PlanOptions) -> None:
+    """Show predicted errors of the statistics of an earlier table of values."""
+    from tallytree.group_sizes.values.evaluate import HEAD, plan_values
+
+    found = plan_values(earlier, epsilon=what.epsilon, runs=what.runs)
+    if what.json:
+        print_json({"predictions": [found.to_json()]})
+        return
+    say("No confidential data were read: the mechanism ran on the earlier table.")
+    print_table("Predicted mean error per region", list(HEAD), found.rows())
 
 
 def _write(chart: Path, svg: str) -> None:
@@ -140,7 +162,7 @@ def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
         )
     if not isinstance(earlier, Release):
         raise RequestError(
-            f"{data.like} holds {kind_of(earlier).title}: plan --like takes group sizes or a map."
+            f"{data.like} holds {kind_of(earlier).title}: plan --like takes group sizes, values or a map."
         )
     return data_like(earlier)
 

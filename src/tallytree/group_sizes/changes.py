@@ -23,16 +23,19 @@ def changes_payload(found: Comparison, first: str, second: str) -> dict[str, Any
         [np.asarray(found.table["p_value"]), ~np.asarray(found.table["clear"], dtype=bool)]
     )
     kept = found.table.take(pa.array(by_chance[:MOST_ROWS]))
+    of = "class" if "class" in head else head[2]
+    sizes = "How many groups of each size every region has"
+    named = {"class": sizes, "size": sizes, "statistic": "Statistics of every region"}
+    what = named.get(of, "How many rows every region has")
     rows = [list(row) for row in zip(*(_rounded(kept[name]) for name in head))]
     left_out = found.table.num_rows - kept.num_rows
     return {
         "title": f"{first} and {second}",
-        "lead": f"How many groups of each size every region has in {first} and in {second}, and "
-        "what is clear of noise.",
+        "lead": f"{what} in {first} and in {second}, and what is clear of noise.",
         "head": head,
         "rows": rows,
         "levels": [vars(level) for level in found.levels],
-        "words": {"size": "class" if "class" in head else "size", "first": first, "second": second},
+        "words": {"size": of, "first": first, "second": second},
         "read": [
             "Numbers contain noise, so two of them differ even where nothing changed. A change is "
             "called clear where noise "

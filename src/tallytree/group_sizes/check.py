@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tallytree.group_sizes.manifest import (
+    VALUES,
     facts_of,
     group_sizes_manifest,
     mechanism_of,
@@ -71,9 +72,10 @@ def _check_request(folder: Folder) -> Check:
     """
     manifest = folder.manifest
     hierarchy, _ = regions_of_folder(folder)
-    plan = plan_release(ReleaseOptions.told(manifest["request"]), facts_of(manifest, hierarchy))
+    facts = facts_of(manifest, hierarchy)
+    plan = plan_release(ReleaseOptions.told(manifest["request"]), facts)
     kept = "every region" if plan.totals == "regions" else "root"
-    mechanism = mechanism_of(plan)
+    mechanism = mechanism_of(plan, facts)
     if plan.awaits_look and traits_of(plan.mechanism).chooses_questions:
         del mechanism["views"]  # chosen after the first look
     expected = {**mechanism, "kept": kept, "regions": hierarchy.fingerprint}
@@ -99,10 +101,12 @@ def expected_sensitivities(folder: Folder, leaves: Leaves) -> list[Sensitivity |
     """The sensitivity that each measurement of group sizes must have, by its query."""
     manifest = folder.manifest
     contributions = int(manifest["privacy"]["unit"]["contributions"])
-    max_quantity = int(manifest["public"]["max_quantity"])
+    max_quantity = int(manifest["public"].get("max_quantity", 1))
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
     if manifest["privacy"]["unit"]["group"]:
         known = whole_group_sensitivities(contributions=contributions)
+    if manifest["kind"] == VALUES:
+        known = whole_group_sensitivities(groups=contributions)
 
     def of(leaf: MechanismRecord) -> Sensitivity | None:
         if leaf.query != "chain" or leaf.level is None:
@@ -129,10 +133,13 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
     }
 
 
-def whole_group_sensitivities(*, contributions: int = 1) -> Mapping[str, Sensitivity]:
-    """The same where the unit is a whole group, of which so many entities count; no other query is
-    answered then.
+def whole_group_sensitivities(
+    *, contributions: int = 1, groups: int = 1
+) -> Mapping[str, Sensitivity]:
+    """The same where the unit is so many whole groups, of which so many entities count; no other
+    query is answered then.
     """
-    bins = size_bins_sensitivity()
+    bins = size_bins_sensitivity(contributions=groups)
+    blocks = size_blocks_sensitivity(contributions=groups)
     people = people_sensitivity(contributions=contributions)
-    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity(), "people": people}
+    return {"first look": bins, "bins": bins, "blocks": blocks, "people": people}

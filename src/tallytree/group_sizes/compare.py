@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.release.release import Release
@@ -21,8 +20,8 @@ from tallytree.releases.comparison import (
     EXACT,
     LEAST_ERROR,
     Comparison,
-    LevelChanges,
-    benjamini_hochberg,
+    changes_of,
+    common_regions,
     half_width,
     p_values,
 )
@@ -50,21 +49,10 @@ def compare_group_sizes(
     """Differences (second − first) of two releases with intervals, or of a release and published
     numbers, where both have a region.
     """
-    if not 0 < rate < 1:
-        raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
     if isinstance(second, PublishedTable):
         second = replace(second, counts=as_released(second.counts, first.size_names))
     _check_sizes(first, second)
-    known = {path: place for place, path in enumerate(second.hierarchy.paths)}
-    pairs = np.array(
-        [(r, known[path]) for r, path in enumerate(first.hierarchy.paths) if path in known],
-        dtype=np.int64,
-    )
-    if not len(pairs):
-        raise RequestError(
-            "The releases have no region in common; compare needs the same levels and root."
-        )
-    left_out = first.hierarchy.n_regions + second.hierarchy.n_regions - 2 * len(pairs)
+    pairs, left_out = common_regions(first.hierarchy, second.hierarchy)
     region, size = _cells(first, second, pairs)
     ours, theirs = pairs[region, 0], pairs[region, 1]
     one, one_error = _estimates(first, ours, size)
@@ -73,41 +61,18 @@ def compare_group_sizes(
     error = np.hypot(one_error, other_error)
     single = isinstance(second, PublishedTable)
     p_value = p_values(difference, error, single=single)
-    level = first.hierarchy.level_of[ours]
-    clear = np.zeros(len(level), dtype=bool)
-    for number in range(first.hierarchy.n_levels):
-        here = np.flatnonzero(level == number)
-        clear[here] = benjamini_hochberg(p_value[here], rate)
     half = np.ceil(half_width(error, rate, single=single)).astype(np.int64)
-    names = np.array(first.hierarchy.level_names, dtype=object)
-    table = pa.table(
-        {
-            "level": pa.array(names[level], pa.string()),
-            "region": pa.array(first.hierarchy.paths[ours], pa.string()),
-            **sized_columns(size, first.size_names),
-            "first": one,
-            "second": other,
-            "difference": difference,
-            "std_error": error,
-            "low": difference - half,
-            "high": difference + half,
-            "p_value": p_value,
-            "clear_alone": p_value < rate,
-            "clear": clear,
-        }
-    )
-    levels = tuple(
-        LevelChanges(
-            name,
-            int((level == i).sum()),
-            int((p_value[level == i] < rate).sum()),
-            int(clear[level == i].sum()),
-        )
-        for i, name in enumerate(first.hierarchy.level_names)
-    )
-    return Comparison(
-        table, levels, rate, left_out, EXACT if isinstance(second, PublishedTable) else COMPOSITION
-    )
+    columns = {
+        **sized_columns(size, first.size_names),
+        "first": one,
+        "second": other,
+        "difference": difference,
+        "std_error": error,
+        "low": difference - half,
+        "high": difference + half,
+    }
+    note = EXACT if single else COMPOSITION
+    return changes_of(first.hierarchy, ours, columns, p_value, rate, left_out, note)
 
 
 def _check_sizes(first: Release, second: Release | PublishedTable) -> None:

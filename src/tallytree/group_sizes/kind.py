@@ -50,6 +50,13 @@ def estimate(folder: Folder, *, norm: int | None = None, merge: str | None = Non
     return estimate_group_sizes(folder, norm=norm, merge=merge)
 
 
+def simulate(release: Release, *, copies: int) -> Release:
+    """The release with intervals of its counts."""
+    from tallytree.group_sizes.intervals.intervals import with_intervals
+
+    return with_intervals(release, copies=copies)
+
+
 def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
     """Errors against the truth."""
     from tallytree.group_sizes.verbs import evaluate
@@ -116,6 +123,7 @@ KIND = Kind(
     page=page,
     plot=plot,
     estimate=estimate,
+    simulate=simulate,
     evaluate=evaluate,
     evaluates_with=frozenset(field.name for field in fields(ReadOptions)),
     plan=plan,

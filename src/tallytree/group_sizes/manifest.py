@@ -19,60 +19,86 @@ from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import kept_rows, part_of
 from tallytree.model.people import NO_PEOPLE, People
+from tallytree.model.scale import ValueScale, scale_from_json
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json, unit_from_json
 from tallytree.storage.folder import Manifest
 from tallytree.version import library_versions
 
-KIND = "group-sizes"
+KIND, VALUES = "group-sizes", "values"
 FIXED_REGIONS = "which regions there are"
 FIXED_GROUPS = "how many groups each region has"
+# Of a request for values, what is its own; all else follows from the scale.
+_ASKED_OF_VALUES = {"epsilon", "rho", "delta", "definition", "neighbours", "budget"}
 
 
 def group_sizes_manifest(plan: Plan, facts: PublicFacts, *, secure: bool) -> Manifest:
     """Everything that ``manifest.json`` says about a release of group sizes."""
     hierarchy, loss = facts.hierarchy, plan.budget.symbol
     return {
-        "kind": KIND,
+        "kind": KIND if facts.scale is None else VALUES,
         "levels": [
             {"name": name, "regions": hierarchy.level_size(level)}
             for level, name in enumerate(hierarchy.level_names)
         ],
-        "request": plan.request.to_json(),
-        "mechanism": mechanism_of(plan),
+        "request": _request(plan, facts),
+        "mechanism": mechanism_of(plan, facts),
         "privacy": {
             **guarantee_to_json(guarantee_of(plan, facts, secure=secure)),
             "levels": [_level(level, loss) for level in plan.levels],
             "side_queries": _side_queries(plan, loss),
             **({"people": [_level(level, loss) for level in plan.people]} if plan.people else {}),
-            "composition": record_to_json(composition_of(plan, facts.unit.words)),
+            "composition": record_to_json(composition_of(plan, facts)),
         },
         "totals": {
             "kept": "every region" if plan.totals == "regions" else "root",
             "source": "public"
             if facts.groups_public
             else "released"
-            if facts.unit.group
+            if facts.whole_groups
             else "noisy",
         },
         "public": {
             "hierarchy": facts.regions_note,
-            "group_totals": _totals_note(facts),
-            "max_quantity": facts.max_quantity,
-            "least_size": facts.least_size,
+            **_counted_note(facts),
             **({"attributes": facts.attributes.to_json()} if facts.attributes else {}),
             **({"people": facts.people.to_json()} if facts.people else {}),
             **_classes_note(plan, facts),
             **_least_note(plan),
         },
         **({} if facts.classes is None else {"classes": facts.classes.to_json()}),
+        **({} if facts.scale is None else {"values": facts.scale.to_json()}),
         "hierarchy_sha256": hierarchy.fingerprint,
         **kept_rows(facts.part),
         "versions": library_versions(),
     }
 
 
+def _request(plan: Plan, facts: PublicFacts) -> dict[str, Any]:
+    """What was asked for beyond the defaults."""
+    asked = plan.request.to_json()
+    if facts.scale is None:
+        return asked
+    return {name: value for name, value in asked.items() if name in _ASKED_OF_VALUES}
+
+
+def _counted_note(facts: PublicFacts) -> dict[str, Any]:
+    """What is known of the groups, or of the rows with a value, and how they count."""
+    if facts.scale is not None:
+        return {
+            "numbers": "not public; the numbers of rows follow from the measured counts by value",
+            "rows": f"{facts.scale.sentence}; rows without a number there are left out",
+        }
+    return {
+        "group_totals": _totals_note(facts),
+        "max_quantity": facts.max_quantity,
+        "least_size": facts.least_size,
+    }
+
+
 def _classes_note(plan: Plan, facts: PublicFacts) -> dict[str, str]:
+    if facts.scale is not None:
+        return {}
     if facts.classes is None:
         bounded = sizes_up_to(plan.max_size, [level.view for level in plan.levels])
         return (
@@ -104,17 +130,23 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
     return PublicFacts(
         hierarchy,
         manifest["totals"]["source"] == "public",
-        int(public["max_quantity"]),
+        int(public.get("max_quantity", 1)),
         unit_from_json(manifest["privacy"]["unit"]),
-        least_size=int(public["least_size"]),
+        least_size=int(public.get("least_size", 0)),
         classes=classes_from(manifest["classes"]) if "classes" in manifest else None,
         attributes=attributes_of(manifest),
         people=people_of(manifest),
         part=part_of(manifest),
+        scale=scale_of(manifest),
         group="",
-        groups_note=str(public["group_totals"]),
+        groups_note=str(public.get("group_totals", "")),
         regions_note=str(public["hierarchy"]),
     )
+
+
+def scale_of(manifest: Manifest) -> ValueScale | None:
+    """On which scale a release counts values; None where it counts sizes of groups."""
+    return scale_from_json(manifest["values"]) if "values" in manifest else None
 
 
 BOUNDED = "max_size"
@@ -153,11 +185,18 @@ def people_of(manifest: Manifest) -> People:
     return People.from_json(manifest["public"].get("people"))
 
 
-def mechanism_of(plan: Plan) -> dict[str, Any]:
+def _name(plan: Plan, facts: PublicFacts) -> str:
+    """What the mechanism is called."""
+    return plan.mechanism if facts.scale is None else "value-bins"
+
+
+def mechanism_of(plan: Plan, facts: PublicFacts) -> dict[str, Any]:
     """What the request came to."""
+    named = {"name": _name(plan, facts), "views": [level.view for level in plan.levels]}
+    if facts.scale is not None:
+        return named
     return {
-        "name": plan.mechanism,
-        "views": [level.view for level in plan.levels],
+        **named,
         "norms": [level.norm for level in plan.levels],
         "merge": plan.merge,
         "max_size": plan.max_size,
@@ -170,14 +209,16 @@ def mechanism_of(plan: Plan) -> dict[str, Any]:
 
 
 def _totals_note(facts: PublicFacts) -> str:
-    if facts.unit.group:
+    if facts.whole_groups:
         return "not public; they follow from the measured counts by size"
     return facts.groups_note if facts.groups_public else "not public; estimated from noisy totals"
 
 
 def guarantee_of(plan: Plan, facts: PublicFacts, *, secure: bool) -> Guarantee:
     """What a release of group sizes promises."""
-    adds = ""
+    adds = "" if facts.scale is None else f"each with its {facts.scale.sentence}"
+    if facts.scale is not None and facts.unit.contributions == 1:
+        adds = f"with its {facts.scale.sentence}"
     if facts.max_quantity > 1 and not facts.unit.group:
         adds = f"a {facts.unit.entity} adding at most {facts.max_quantity} to the size of its {facts.group}"
     fixed = fixed_facts(
@@ -261,7 +302,7 @@ def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
     return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
 
 
-def composition_of(plan: Plan, unit: str) -> Composition:
+def composition_of(plan: Plan, facts: PublicFacts) -> Composition:
     """The tree of all measurements of a plan. Each is about all regions of its level, which compose
     in parallel inside.
 
@@ -271,7 +312,13 @@ def composition_of(plan: Plan, unit: str) -> Composition:
 
     def record(level: int | None, name: str, query: QueryPlan) -> MechanismRecord:
         return MechanismRecord(
-            plan.mechanism, level, name, unit, query.sensitivity, query.noise, query.budget
+            _name(plan, facts),
+            level,
+            name,
+            facts.unit.words,
+            query.sensitivity,
+            query.noise,
+            query.budget,
         )
 
     chosen = traits_of(plan.mechanism).chosen_after_look

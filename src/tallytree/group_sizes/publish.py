@@ -23,6 +23,7 @@ from tallytree.group_sizes.measure.people import measure_people
 from tallytree.group_sizes.measure.views import altered_by_bounds
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Mechanism, Settled
 from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.mechanisms.turns import what_answers_leave_open
 from tallytree.group_sizes.noisy import NoisyCounts
 from tallytree.group_sizes.plan.memory import cells_per_level, check_memory
 from tallytree.group_sizes.plan.plan import Plan, plan_release
@@ -34,7 +35,11 @@ from tallytree.group_sizes.release.tables import cell_groups_from_table, regions
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
+from tallytree.model.count_of_counts import (
+    CountsBySize,
+    counts_on_all_levels,
+    sum_over_regions,
+)
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
@@ -180,11 +185,7 @@ def make_release(
     _refuse_tables(counts)
     if keeping.intervals:
         check_copies(keeping.intervals)
-    try:
-        made = _release(counts, options, keeping, progress)
-    finally:
-        if not isinstance(counts, ConfidentialCounts):
-            counts.forget()
+    made = _made(counts, options, keeping, progress)
     # Whoever is told of intervals writes no parts, for they go into the tables.
     if not keeping.intervals or isinstance(made, WrittenRelease):
         return made
@@ -193,6 +194,33 @@ def make_release(
     )  # which makes releases itself
 
     return with_intervals(made, copies=keeping.intervals, progress=progress)
+
+
+def make_counts(
+    counts: ConfidentialCounts,
+    options: ReleaseOptions,
+    keeping: Keeping,
+    progress: Progress = silent,
+) -> Release:
+    """The same of counts that this machine holds, without intervals of single counts, whatever is
+    kept of them.
+    """
+    made = _made(counts, options, keeping, progress)
+    assert isinstance(made, Release)
+    return made
+
+
+def _made(
+    counts: ConfidentialCounts | HeldElsewhere,
+    options: ReleaseOptions,
+    keeping: Keeping,
+    progress: Progress,
+) -> Release | WrittenRelease:
+    try:
+        return _release(counts, options, keeping, progress)
+    finally:
+        if not isinstance(counts, ConfidentialCounts):
+            counts.forget()
 
 
 def _refuse_tables(counts: object) -> None:
@@ -238,7 +266,7 @@ def _release(
         measured = mechanism.measure(counts, plan, facts, paid.stream, progress)
         measured = measured.with_people(measure_people(counts, plan, paid.stream))
         manifest = mechanism.describe(paid.manifest, measured.settled, facts)
-        paid.measured(manifest, measured_tables(facts.lattice, measured.noisy))
+        paid.measured(manifest, measured_tables(facts.lattice, measured.noisy, facts.counted))
     made = _estimated(mechanism, measured, facts, manifest, progress)
     give_back()  # what was measured needs more room than the release
     return made
@@ -349,6 +377,9 @@ def put_together(
     # Estimates know of no least size, and views of sizes of no bound: groups beyond are taken to it.
     named = size_names_of(manifest)
     leaf_counts = leaf_counts.between(plan.least_size, None if named is None else named.last_number)
+    if plan.levels[-1].view == "staircase":
+        root = sum_over_regions(leaf_counts, np.zeros(leaf_counts.n_regions, dtype=np.int64), 1)
+        manifest = with_fit(manifest, what_answers_leave_open(lattice, plan, noisy, root))
     made = _sizes_together(lattice, plan, noisy, leaf_counts, manifest)
     people = people_of(manifest)
     if not people:
@@ -425,6 +456,6 @@ def estimate_group_sizes(
         manifest = {
             **manifest,
             "request": plan.request.to_json(),
-            "mechanism": manifest["mechanism"] | mechanism_of(plan),
+            "mechanism": manifest["mechanism"] | mechanism_of(plan, facts),
         }
     return _estimated(mechanism, Measured(settled, noisy), facts, manifest)

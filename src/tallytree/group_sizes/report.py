@@ -56,7 +56,7 @@ def group_sizes_payload(
     entities = plural(release.manifest)
     group, groups = group_names(look.group_name or protected)
     called = level_words(look.level_names, hierarchy.level_names)
-    left_out = _left_out([called[name][1] for name in hierarchy.level_names[shown:]])
+    left_out = left_out_of_page([called[name][1] for name in hierarchy.level_names[shown:]])
     levels = ", ".join(
         counted(hierarchy.level_size(level), called[name])
         for level, name in enumerate(hierarchy.level_names)
@@ -164,7 +164,8 @@ def _zeros(release: Release, intervals: CountIntervals) -> dict[str, Any]:
     return {"steps": intervals.zeros.to_json(), "reaches": REACHES, "most": most}
 
 
-def _left_out(names: list[str]) -> str:
+def left_out_of_page(names: list[str]) -> str:
+    """A sentence about levels that do not fit into a page."""
     return (
         f"Left out of this page because of its size, but in counts.parquet: {', '.join(names)}."
         if names

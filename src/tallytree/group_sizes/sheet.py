@@ -79,7 +79,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
         codes,
         True,
         (LEVEL,),
-        _regions(release),
+        region_table(release),
         beside,
     )
 
@@ -107,8 +107,10 @@ def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
     return Sheet("people", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,))
 
 
-def _regions(release: Release) -> pa.Table:
-    """One row per region: path, path of the region above, level, own label, number of groups."""
+def region_table(release: Release, counted: str = "groups") -> pa.Table:
+    """One row per region: path, path of the region above, level, own label, number of groups
+    (or of what else is ``counted``).
+    """
     hierarchy = release.hierarchy
     paths = path_array(hierarchy).cast(pa.string())
     above = pa.array(hierarchy.parent, mask=hierarchy.parent < 0)
@@ -118,7 +120,7 @@ def _regions(release: Release) -> pa.Table:
             "parent": paths.take(above),
             LEVEL: level_names_of(hierarchy).cast(pa.string()),
             "label": pa.array(hierarchy.labels, pa.string()),
-            "groups": release.n_groups,
+            counted: release.n_groups,
         }
     )
 

@@ -211,6 +211,7 @@ def public_facts(
         attributes=regions.attributes,
         people=shape.people.checked(regions.attributes),
         part=opened.part,
+        scale=shape.scale,
         group=shape.group or "group",
         alone=_alone(opened, shape, public),
         groups_note=public.groups_note,
@@ -221,7 +222,7 @@ def public_facts(
 def unit_of(shape: RowShape, entity: str | None) -> Unit:
     """What is protected."""
     return Unit(
-        entity or ("row" if shape.rows_are_entities else "entity"),
+        entity or ("row" if shape.rows_are_entities or shape.scale is not None else "entity"),
         shape.unit or "",
         shape.contributions,
         group=(shape.group or "group") if shape.whole_groups else "",
@@ -231,9 +232,11 @@ def unit_of(shape: RowShape, entity: str | None) -> Unit:
 def _alone(opened: Opened, shape: RowShape, public: Declared) -> str:
     """Where nobody may be alone, because public facts were read off rows that go with their unit.
 
-    A row that is a group, or a region, stays when its last entity goes.
+    A row that is a group, or a region, stays when its last entity goes, but not where it is itself
+    what is protected.
     """
-    if not shape.rows_are_entities or opened.groups is not None or opened.totals is not None:
+    stays = not (shape.rows_are_entities or shape.whole_groups or shape.scale is not None)
+    if stays or opened.groups is not None or opened.totals is not None:
         return ""
     groups = [f"a {shape.group}"] if public.groups_public else []
     regions = ["a region"] if shape.levels and opened.hierarchy is None else []

@@ -25,6 +25,7 @@ import ibis.expr.datatypes as dt
 from tallytree.ingest.columns import Problem, at_most, identifier, one_if, whole_number
 from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session
+from tallytree.ingest.scaled import steps_of
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source
 from tallytree.model.attributes import OTHER, Attributes
@@ -72,7 +73,10 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
     if shape.group is not None:
         columns["g"] = identifier(table, shape.group, name)
     number = shape.size or shape.quantity
-    if number is not None:
+    if shape.scale is not None:
+        columns["size"] = steps_of(table, shape.scale, name)
+        columns["problem"] = _code(Problem.NONE)
+    elif number is not None:
         columns["size"], columns["problem"] = whole_number(table, number, name)
     if shape.quantity is not None:
         columns["lowered"] = one_if(columns["size"] > shape.max_quantity)
@@ -87,6 +91,8 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
     if shape.people:
         columns["c"] = _class_of(source, shape.people.classes)
     made = _long(source, shape, columns) if shape.sizes else table.select(**columns)
+    if shape.scale is not None:
+        made = made.filter(made["size"].notnull())
     return Rows(made, len(shape.labels), shape.group is not None, shape.rows_are_entities)
 
 
@@ -143,10 +149,13 @@ def with_bounded_units(
     if "u" not in rows.table.columns:
         return rows
     table = rows.table
-    if shape.quantity is None:
+    if shape.quantity is None and shape.scale is None:
         table = table.mutate(size=ibis.literal(1, "int64"), problem=_code(Problem.NONE))
-    identity = ["g", *rows.labels, "size", *_class_column(table)]
+    own = [] if shape.scale is not None else ["g"]
+    identity = [*own, *rows.labels, "size", *_class_column(table)]
     marked = with_kept(session, table, identity, shape.contributions, source)
+    if shape.scale is not None:
+        return replace(rows, table=marked.mutate(n=marked.kept, left_out=1 - marked.kept))
     counted = marked.mutate(size=marked["size"] * marked.kept, left_out=1 - marked.kept)
     if "lowered" in counted.columns:
         counted = counted.mutate(lowered=counted.lowered * counted.kept)

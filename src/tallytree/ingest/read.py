@@ -9,14 +9,17 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.public import Declared, declared
-from tallytree.ingest.shapes import RowShape, attributes_asked, row_shape
+from tallytree.ingest.shapes import RowShape, attributes_asked, closed_of, row_shape
 from tallytree.model.attributes import OTHER, Attributes
 from tallytree.model.classes import SizeClasses, class_span, classes_from
 from tallytree.model.confidential import ConfidentialCounts, in_classes
 from tallytree.model.part import part_from
 from tallytree.model.people import People, classes_of_entities
+from tallytree.model.scale import value_scale
+from tallytree.model.unit import unit_from
 from tallytree.options.reading import ReadOptions
 from tallytree.options.spelled import spelled
+from tallytree.options.values import ValuesOptions
 
 
 @spelled(ReadOptions)
@@ -58,6 +61,68 @@ def read(source: Any, options: ReadOptions) -> ConfidentialCounts:
     )
     give_back()
     return counts if classes is None else in_classes(counts, classes)
+
+
+def read_values(source: Any, options: ValuesOptions) -> ConfidentialCounts:
+    """Count the rows with each value in every leaf region, exactly and inside the engine that holds
+    the table; numbers of steps stand where sizes of groups do.
+    """
+    shape = values_shape(options)
+    from tallytree.ingest.counting import Inputs, count_groups  # loads Ibis and DuckDB
+    from tallytree.storage.memory import give_back
+
+    public = declared("regions", hierarchy=options.hierarchy)
+    inputs = Inputs(
+        source,
+        hierarchy=options.hierarchy,
+        place=options.place(),
+        where=part_from(options.where),
+    )
+    counts = count_groups(inputs, shape, root=options.root, public=public, entity=options.entity)
+    give_back()
+    return counts
+
+
+def values_shape(options: ValuesOptions) -> RowShape:
+    """What one row of a table of values is, where the options fit together."""
+    for name in ("value", "step", "max"):
+        if getattr(options, name) in (None, ""):
+            raise RequestError(
+                f"{name}= (--{name}) is missing: a table of values needs value=, the column, and "
+                "step= and max=, which are public and chosen without looking at the data."
+            )
+    unit = unit_from(options.unit, options.entity, options.contributions)
+    levels = (options.levels,) if isinstance(options.levels, str) else tuple(options.levels)
+    by = attributes_asked(options.by)
+    unlisted = [name for name, values in by if values is None]
+    if unlisted:
+        raise RequestError(
+            f"The values of {unlisted[0]!r} cannot be read off the data, since one row may be the "
+            f"only one of its value: give them, {unlisted[0]}=VALUE,VALUE; all others count as "
+            "'other'."
+        )
+    if options.hierarchy is not None and len(levels) != 1:
+        raise RequestError(
+            "hierarchy= needs levels= to name exactly one column: the region by which it is looked "
+            "up."
+        )
+    if not options.root:
+        raise RequestError("root= is the label of the root, a text that is not empty.")
+    scale = value_scale(
+        str(options.value), step=options.step, least=options.min, largest=options.max
+    )
+    shape = RowShape(
+        None,
+        levels,
+        size=options.value,
+        unit=unit.column or None,
+        contributions=unit.contributions,
+        by=by,
+        closed=closed_of(options.closed, [name for name, _ in by]),
+        scale=scale,
+    )
+    _refuse_unit_of_regions(shape.unit, shape, options.hierarchy)
+    return shape
 
 
 def read_totals(
@@ -161,7 +226,12 @@ def _refuse_covering_nobody(shape: RowShape, options: ReadOptions) -> None:
             "depend on the rows: groups= "
             "(--groups) or group_totals= (--group-totals)."
         )
-    if unit in shape.levels and options.hierarchy is None:
+    _refuse_unit_of_regions(unit, shape, options.hierarchy)
+
+
+def _refuse_unit_of_regions(unit: str | None, shape: RowShape, hierarchy: Any) -> None:
+    """Refuse regions that are units, unless a public table lists them."""
+    if unit is not None and unit in shape.levels and hierarchy is None:
         raise RequestError(
             f"With unit={unit!r} the regions cannot be read off the column {unit!r}: removing a "
             f"{unit} would remove a "

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tallytree.errors import RequestError
 from tallytree.model.people import NO_PEOPLE, People
+from tallytree.model.scale import ValueScale
 from tallytree.model.unit import COLUMN, ENTITY, GROUP
 from tallytree.options.reading import ReadOptions
 
@@ -50,6 +51,9 @@ class RowShape:
         entities are not counted.
     closed
         Attributes whose list of values is complete.
+    scale
+        Where the column ``size`` holds values of rows instead of sizes: the scale they are counted
+        on. Rows without a number there are left out; of the rows of a ``unit`` some count.
     """
 
     group: str | None
@@ -65,6 +69,7 @@ class RowShape:
     by: tuple[tuple[str, tuple[str, ...] | None], ...] = ()
     people: People = NO_PEOPLE
     closed: tuple[str, ...] = ()
+    scale: ValueScale | None = None
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -158,7 +163,7 @@ def row_shape(options: ReadOptions, sizes: tuple[tuple[str, int], ...], people: 
         sizes,
         attributes,
         people,
-        _closed(options, names),
+        closed_of(options.closed, names),
     )
 
 
@@ -208,9 +213,9 @@ def _check_bound(contributions: int | None, people: People) -> None:
         )
 
 
-def _closed(options: ReadOptions, attributes: Sequence[str]) -> tuple[str, ...]:
+def closed_of(given: str | Sequence[str], attributes: Sequence[str]) -> tuple[str, ...]:
     """The attributes whose list of values is complete."""
-    closed = (options.closed,) if isinstance(options.closed, str) else tuple(options.closed)
+    closed = (given,) if isinstance(given, str) else tuple(given)
     for name in closed:
         if name not in attributes:
             raise RequestError(

@@ -272,7 +272,10 @@ def _place(source: Source, values: Values, name: str) -> Any:
         return _place_of_number(column, spans, nothing)
     text = identifier(source.table, name, source.name).cast("string")
     tests = [(text == value, ibis.literal(i, "int64")) for i, value in enumerate(known)]
-    return ibis.cases(*tests, else_=nothing)
+    if spans is not None and column.type().is_string():
+        # A file of text may hold the names of classes, or the numbers that are in them.
+        nothing = _place_of_number(column.try_cast("float64"), spans, nothing)
+    return ibis.cases(*tests, else_=nothing) if tests else nothing
 
 
 def _place_of_number(column: Any, spans: Sequence[tuple[int, int]], nothing: Any) -> Any:

@@ -10,6 +10,7 @@ from tallytree.releases.kind import Kind
 
 MODULES = {
     "group-sizes": "tallytree.group_sizes.kind",
+    "values": "tallytree.group_sizes.values.kind",
     "table": "tallytree.tables.kind",
     "histogram": "tallytree.ranges.kind",
     "degrees": "tallytree.degree_sequences.kind",

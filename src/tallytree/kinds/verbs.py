@@ -375,13 +375,12 @@ def _estimated(work: Work, note: dict[str, Any]) -> Any:
         with reading(place):
             if folder.changed_files():
                 raise VerificationError("what was measured was changed")
-            made = kind_named(folder.manifest["kind"], work.target).verb("estimate")(folder)
+            kind = kind_named(folder.manifest["kind"], work.target)
+            made = kind.verb("estimate")(folder)
     except (VerificationError, StorageError):
         raise PaidNotFinishedError(_damaged(work, note)) from None
     if note["intervals"]:
-        from tallytree.group_sizes.intervals.intervals import with_intervals  # loads the simulation
-
-        made = with_intervals(made, copies=note["intervals"])
+        made = kind.verb("simulate")(made, copies=note["intervals"])
     return made
 
 

@@ -15,12 +15,12 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.model.arrays import FloatArray
+from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.attributes import OTHER
 from tallytree.model.lattice import Family, Lattice
 from tallytree.tuning import split as tuned
@@ -125,49 +125,67 @@ class CombinedVariances:
         n_values: Sequence[int],
         variance_of: Callable[[Family, Fraction], FloatArray],
     ) -> None:
-        self.lattice, self.n_values, self._variance = lattice, n_values, variance_of
+        self.lattice, self._variance = lattice, variance_of
+        places = range(len(n_values))
+        self._interactions = [
+            interaction for n in range(len(places) + 1) for interaction in combinations(places, n)
+        ]
+        self._inside: dict[tuple[int, ...], tuple[IntArray, FloatArray]] = {}
+        self._n_values = tuple(n_values)
+        self._own = np.array(
+            [math.prod(1 - 1 / n_values[place] for place in one) for one in self._interactions]
+        )
+        sizes = [lattice.hierarchy.level_size(level) for level in range(lattice.hierarchy.n_levels)]
+        self._fanout = [1.0, *(below / above for above, below in pairwise(sizes))]
+        self._last: tuple[Shares, list[FloatArray]] | None = None
 
     def variance(self, family: Family, shares: Shares) -> FloatArray:
-        """Of a row of a family."""
-        variance = np.zeros(1)
-        for n in range(len(family.margin) + 1):
-            for interaction in combinations(family.margin, n):
-                own = math.prod(1 - 1 / self.n_values[place] for place in interaction)
-                summed = math.prod(
-                    self.n_values[place] for place in family.margin if place not in interaction
-                )
-                if own:
-                    variance = (
-                        variance
-                        + own * self._interaction(interaction, shares)[family.level] / summed**2
-                    )
-        return variance
+        """Of a row of a family. Whoever asks for several families passes the same shares."""
+        if self._last is None or self._last[0] is not shares:
+            self._last = (shares, self._of_interactions(shares))
+        inside, summed = self._interactions_in(family.margin)
+        parts = self._own[inside, None] * self._last[1][family.level][inside]
+        # One after the other, so that a sum does not depend on how NumPy pairs its terms.
+        found: FloatArray = np.add.accumulate(parts / summed[:, None] ** 2, axis=0)[-1]
+        return found
 
-    def _interaction(self, interaction: tuple[int, ...], shares: Shares) -> list[FloatArray]:
-        """Variance per level of the table that an interaction belongs to, its own part alone, from
-        all that is measured.
+    def _interactions_in(self, margin: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        """The interactions that some attributes hold, and of each how many combinations of the
+        values of the other attributes are added up for a row.
+        """
+        if margin not in self._inside:
+            inside = [
+                place for place, one in enumerate(self._interactions) if set(one) <= set(margin)
+            ]
+            summed = [
+                math.prod(
+                    self._n_values[place]
+                    for place in margin
+                    if place not in self._interactions[number]
+                )
+                for number in inside
+            ]
+            self._inside[margin] = (np.array(inside), np.array(summed, dtype=np.float64))
+        return self._inside[margin]
+
+    def _of_interactions(self, shares: Shares) -> list[FloatArray]:
+        """Variance per level of the table that each interaction belongs to, its own part alone,
+        from all that is measured: ``(n_interactions, n_numbers)`` each.
         """
         n_levels = self.lattice.hierarchy.n_levels
-        precision = [np.zeros(1) for _ in range(n_levels)]
+        precision = [np.zeros((len(self._interactions), 1)) for _ in range(n_levels)]
         for family, share in shares.items():
-            if share and set(interaction) <= set(family.margin):
-                summed = math.prod(
-                    self.n_values[place] for place in family.margin if place not in interaction
-                )
-                precision[family.level] = precision[family.level] + 1 / (
-                    self._variance(family, share) * summed
-                )
-        fanout = [
-            1.0,
-            *(self._n_regions(level) / self._n_regions(level - 1) for level in range(1, n_levels)),
-        ]
+            if share:
+                inside, summed = self._interactions_in(family.margin)
+                variance = self._variance(family, share)
+                own = np.zeros((len(self._interactions), len(variance)))
+                own[inside] = 1 / (variance * summed[:, None])
+                precision[family.level] = precision[family.level] + own
+        fanout = self._fanout
         for level in range(n_levels - 2, -1, -1):
             precision[level] = precision[level] + precision[level + 1] / fanout[level + 1]
-        variance = [1 / np.maximum(here, 1e-24) for here in precision]
+        found = [1 / np.maximum(here, 1e-24) for here in precision]
         for level in range(1, n_levels):
-            known = np.minimum(1.0, variance[level - 1] / (variance[level] * fanout[level]))
-            variance[level] = variance[level] * (1 - (1 - known) / fanout[level])
-        return variance
-
-    def _n_regions(self, level: int) -> int:
-        return self.lattice.hierarchy.level_size(level)
+            known = np.minimum(1.0, found[level - 1] / (found[level] * fanout[level]))
+            found[level] = found[level] * (1 - (1 - known) / fanout[level])
+        return found

@@ -32,6 +32,8 @@ COLUMNS = frozenset(
         "query",
         "index",
         "value",
+        "statistic",
+        "rows",
         "group",
     ]
 )

@@ -13,6 +13,7 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
 from tallytree.model.part import Part
 from tallytree.model.people import NO_PEOPLE, People
+from tallytree.model.scale import ValueScale
 from tallytree.model.unit import ONE_ROW, Unit
 
 
@@ -40,6 +41,9 @@ class PublicFacts:
         The classes that entities are counted by, with the attributes of groups beside them.
     part
         The rows that were read: those of one part, or all of them (None).
+    scale
+        Where a row has a value and no size: on which scale values are counted, as numbers of steps
+        in place of sizes. Each row is then as a group by itself, of which those of a unit count.
     group
         What one group is called, for the privacy statement.
     alone
@@ -60,6 +64,7 @@ class PublicFacts:
     attributes: Attributes = NO_ATTRIBUTES
     people: People = NO_PEOPLE
     part: Part | None = None
+    scale: ValueScale | None = None
     group: str = "group"
     alone: str = ""
     groups_note: str = "stated by the user"
@@ -70,6 +75,8 @@ class PublicFacts:
             raise InputError("max_quantity must be at least 1.")
         if self.unit.group and self.groups_public:
             raise InputError("A protected group has no public place among the group totals.")
+        if self.scale is not None and self.groups_public:
+            raise InputError("Numbers of rows with a value are not public.")
 
     @property
     def lattice(self) -> Lattice:
@@ -78,5 +85,15 @@ class PublicFacts:
 
     @property
     def whole_groups(self) -> bool:
-        """Whether the unit is a whole group."""
-        return bool(self.unit.group)
+        """Whether the unit is a whole group, or several, with all that is in them."""
+        return bool(self.unit.group) or self.scale is not None
+
+    @property
+    def counted(self) -> str:
+        """What tables call the numbers of what has a size or a value."""
+        return "groups" if self.scale is None else "rows"
+
+    @property
+    def groups_of_unit(self) -> int:
+        """How many whole groups come or go with one unit, where whole ones do."""
+        return 1 if self.scale is None else self.unit.contributions

@@ -148,26 +148,28 @@ def people_sensitivity(*, contributions: int = 1) -> Sensitivity:
     return _for_units(Sensitivity(1, 1), contributions)
 
 
-def size_bins_sensitivity() -> Sensitivity:
-    """Groups per bin of sizes, where the unit is a whole group: l1 = 1, l2² = 1.
+def size_bins_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Groups per bin of sizes, where the unit is k whole groups: l1 = k, l2² = k².
 
     Neighbours differ by one group with all its entities, of any size, in any leaf; regions and bins
     are fixed, and the last bin takes all larger sizes. On each level the group lies in one region,
     and there in one bin, as bins do not overlap: one count changes by 1. Which bins are asked about
-    may follow from noisy answers already given.
+    may follow from noisy answers already given. The rows of a person, of which k count, are k such
+    groups; all may lie in one bin.
     """
-    return Sensitivity(1, 1)
+    return _for_units(Sensitivity(1, 1), contributions)
 
 
-def size_blocks_sensitivity() -> Sensitivity:
-    """a times the groups per bin and b times the groups per block of bins, unit a whole group: l1 =
-    a + b, l2² = a² + b².
+def size_blocks_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """a times the groups per bin and b times the groups per block of bins, unit k whole groups: l1
+    = k (a + b), l2² = k² (a² + b²).
 
-    Neighbours as in :func:`size_bins_sensitivity`. The group lies in one bin and in one block of
-    one region: one answer changes by a and one by b, whatever its size. Always reached.
+    Neighbours as in :func:`size_bins_sensitivity`. A group lies in one bin and in one block of one
+    region: one answer changes by a and one by b, whatever its size. Reached where all k lie in one
+    bin.
     """
     a, b = BLOCK_WEIGHTS
-    return Sensitivity(a + b, a * a + b * b)
+    return _for_units(Sensitivity(a + b, a * a + b * b), contributions)
 
 
 def largest_size_sensitivity(*, max_quantity: int = 1, contributions: int = 1) -> Sensitivity:

@@ -45,6 +45,7 @@ SAID = {
 }
 PRODUCTS = {
     "group-sizes": "how many groups of each size every region has",
+    "values": "how a value is distributed in every region: sums, means, quantiles",
     "histogram": "how many rows fall into each bin of a column",
     "map": "how many rows lie in any box",
     "degrees": "how many nodes have each degree",

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tallytree.errors import RequestError
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
+from tallytree.model.hierarchy import Hierarchy
 
 # Whole counts that never moved in the copies may still be off by one half.
 LEAST_ERROR = 0.5
@@ -108,10 +110,10 @@ def p_values(difference: IntArray, error: FloatArray, *, single: bool = False) -
     """How often noise alone makes a difference at least as large; differences are whole, so half a
     step is given back.
     """
-    return _outside(np.maximum(np.abs(difference) - 0.5, 0) / error, single=single)
+    return outside(np.maximum(np.abs(difference) - 0.5, 0) / error, single=single)
 
 
-def _outside(far: FloatArray, *, single: bool) -> FloatArray:
+def outside(far: FloatArray, *, single: bool) -> FloatArray:
     """Chance of a difference of so many standard deviations or more: of two Laplace variables, or
     of a single one.
     """
@@ -124,6 +126,63 @@ def half_width(error: FloatArray, rate: float, *, single: bool = False) -> Float
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (
-            (middle, high) if _outside(np.array(middle), single=single) > rate else (low, middle)
+            (middle, high) if outside(np.array(middle), single=single) > rate else (low, middle)
         )
     return high * error
+
+
+def common_regions(first: Hierarchy, second: Hierarchy) -> tuple[IntArray, int]:
+    """The numbers of the regions that two hierarchies share, a row each, and how many others there
+    are.
+    """
+    known = {path: place for place, path in enumerate(second.paths)}
+    pairs = np.array(
+        [(r, known[path]) for r, path in enumerate(first.paths) if path in known],
+        dtype=np.int64,
+    )
+    if not len(pairs):
+        raise RequestError(
+            "The releases have no region in common; compare needs the same levels and root."
+        )
+    return pairs, first.n_regions + second.n_regions - 2 * len(pairs)
+
+
+def changes_of(
+    hierarchy: Hierarchy,
+    region: IntArray,
+    columns: dict[str, Any],
+    p_value: FloatArray,
+    rate: float,
+    left_out: int,
+    note: str = COMPOSITION,
+) -> Comparison:
+    """The comparison of numbers of some regions: which of their differences are clear, level by
+    level.
+    """
+    if not 0 < rate < 1:
+        raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
+    level = hierarchy.level_of[region]
+    clear = np.zeros(len(level), dtype=bool)
+    for number in range(hierarchy.n_levels):
+        here = np.flatnonzero(level == number)
+        clear[here] = benjamini_hochberg(p_value[here], rate)
+    table = pa.table(
+        {
+            "level": pa.array(np.array(hierarchy.level_names, dtype=object)[level], pa.string()),
+            "region": pa.array(hierarchy.paths[region], pa.string()),
+            **columns,
+            "p_value": p_value,
+            "clear_alone": p_value < rate,
+            "clear": clear,
+        }
+    )
+    levels = tuple(
+        LevelChanges(
+            name,
+            int((level == i).sum()),
+            int((p_value[level == i] < rate).sum()),
+            int(clear[level == i].sum()),
+        )
+        for i, name in enumerate(hierarchy.level_names)
+    )
+    return Comparison(table, levels, rate, left_out, note)

@@ -54,6 +54,9 @@ class Kind:
         The release again from the raw measurements of a folder: post-processing only.
     ask
         Answers a question; most kinds answer by themselves.
+    simulate
+        The release with intervals from simulating it so often, where whoever made it asked for them
+        (``copies``).
     evaluate, evaluates_with
         Errors against the truth, from a release, its data and how to read them; and the names of
         what may be said of that.
@@ -98,6 +101,7 @@ class Kind:
         "it has no places on a map."
     )
     microdata: Callable[..., Path] | No = No("synthetic rows are made of group sizes.")
+    simulate: Callable[..., Any] | No = No("its intervals need no simulation.")
     ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: (
         published.ask(question)
     )

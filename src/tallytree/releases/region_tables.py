@@ -64,14 +64,17 @@ def with_attributes(schema: pa.Schema, lattice: Lattice) -> pa.Schema:
     return pa.schema([*list(schema)[:place], *added, *list(schema)[place:]])
 
 
-def regions_reader(hierarchy: Hierarchy, n_groups: IntArray | None = None) -> pa.RecordBatchReader:
-    """Level, region, label, parent, and where there are some groups: one row per region, so that
+def regions_reader(
+    hierarchy: Hierarchy, n_groups: IntArray | None = None, counted: str = "groups"
+) -> pa.RecordBatchReader:
+    """Level, region, label, parent, and where there are some groups (or what else is ``counted``): one row per region, so that
     regions without rows are not lost.
 
     Leaves are named batch by batch: of all names together there may be more than of anything else.
     """
     above = _paths_above_leaves(hierarchy)
-    schema = pa.schema(list(REGIONS_SCHEMA)[: None if n_groups is not None else -1])
+    last = [] if n_groups is None else [(counted, pa.int64())]
+    schema = pa.schema([*list(REGIONS_SCHEMA)[:-1], *last])
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start, stop in pieces(hierarchy.n_regions, LABELS_AT_ONCE):

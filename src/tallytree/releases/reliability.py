@@ -27,7 +27,8 @@ def reliability(count: FloatArray, std_error: FloatArray) -> list[str | None]:
     >>> reliability(np.array([100.0, 100.0, 100.0, 0.0, 5.0]), np.array([15.0, 16.0, 31.0, 0.5, np.nan]))
     ['reliable', 'use with care', 'unreliable', 'unreliable', None]
     """
-    share = std_error / np.maximum(np.abs(count), np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):  # beside a count of 0 any error is infinitely large
+        share = std_error / np.maximum(np.abs(count), np.finfo(np.float64).tiny)
     names = np.array([RELIABLE, CARE, UNRELIABLE], dtype=object)
     flags = names[np.searchsorted([CARE_FROM, UNRELIABLE_FROM], share, side="left")]
     flags[np.isnan(std_error)] = None

@@ -6,12 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.errors import RequestError
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import IntArray
 from tallytree.releases.comparison import (
     LEAST_ERROR,
     Comparison,
-    LevelChanges,
-    benjamini_hochberg,
+    changes_of,
     half_width,
     p_values,
 )
@@ -34,8 +33,6 @@ def compare_tables(
     """
     if not isinstance(second, TableRelease):
         raise RequestError("A table is compared with another release of a table.")
-    if not 0 < rate < 1:
-        raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
     if first.hierarchy != second.hierarchy or first.attributes != second.attributes:
         raise RequestError("The releases have other regions or values; only equal ones compare.")
     lattice, tree = first.lattice, first.hierarchy
@@ -43,30 +40,18 @@ def compare_tables(
     region, slot = np.divmod(place, lattice.n_slots)
     error = np.hypot(slot_errors(first, region, slot), slot_errors(second, region, slot))
     error = np.maximum(error, LEAST_ERROR)
-    p_value, clear = p_values(other - one, error), np.zeros(len(place), dtype=bool)
-    level = tree.level_of[region]
-    for number in range(tree.n_levels):
-        here = np.flatnonzero(level == number)
-        clear[here] = benjamini_hochberg(p_value[here], rate)
     half = np.ceil(half_width(error, rate)).astype(np.int64)
     values = dict(zip(lattice.attributes.names, attribute_columns(lattice, slot)))
-    table = pa.table(
-        {
-            "level": pa.array(np.array(tree.level_names, dtype=object)[level], pa.string()),
-            "region": pa.array(tree.paths[region], pa.string()),
-            **{name: column.cast(pa.string()).fill_null("all") for name, column in values.items()},
-            "first": one,
-            "second": other,
-            "difference": other - one,
-            "std_error": error,
-            "low": other - one - half,
-            "high": other - one + half,
-            "p_value": p_value,
-            "clear_alone": p_value < rate,
-            "clear": clear,
-        }
-    )
-    return Comparison(table, _levels(tree.level_names, level, p_value, clear, rate), rate, 0)
+    columns = {
+        **{name: column.cast(pa.string()).fill_null("all") for name, column in values.items()},
+        "first": one,
+        "second": other,
+        "difference": other - one,
+        "std_error": error,
+        "low": other - one - half,
+        "high": other - one + half,
+    }
+    return changes_of(tree, region, columns, p_values(other - one, error), rate, 0)
 
 
 def _counts(first: TableRelease, second: TableRelease) -> tuple[IntArray, IntArray, IntArray]:
@@ -81,14 +66,3 @@ def _counts(first: TableRelease, second: TableRelease) -> tuple[IntArray, IntArr
         own[np.searchsorted(both, place)] = n
         counts.append(own)
     return both, counts[0], counts[1]
-
-
-def _levels(
-    names: tuple[str, ...], level: IntArray, p_value: FloatArray, clear: object, rate: float
-) -> tuple[LevelChanges, ...]:
-    found, clear = [], np.asarray(clear)
-    for number, name in enumerate(names):
-        here = level == number
-        n_alone, n_clear = int((p_value[here] < rate).sum()), int(clear[here].sum())
-        found.append(LevelChanges(name, int(here.sum()), n_alone, n_clear))
-    return tuple(found)

@@ -36,6 +36,7 @@ from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.count_of_counts import sum_runs
 from tallytree.tuning.curves import (
     DROP_CHANCES,
+    HEAPED,
     HIDDEN_SAMPLE,
     LIKELIHOOD_SAMPLE,
     ROUGHNESSES,
@@ -125,6 +126,13 @@ class Choices:
     def is_top(self) -> bool:
         """Whether no level above was measured."""
         return self.excess >= 0
+
+    @property
+    def is_heaped(self) -> bool:
+        """Whether curves are smooth although the answers are likelier with heaps. Level stretches
+        know of theirs.
+        """
+        return not self.drop_chance and self.kappa >= HEAPED
 
 
 @dataclass(frozen=True, eq=False)

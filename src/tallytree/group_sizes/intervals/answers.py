@@ -39,7 +39,7 @@ def answer(
     value = float(question.ask(released))
     errors = [_asked(question, copy) - _asked(question, truth) for truth, copy in pairs]
     ends = _public_ends(copies, paths, question, released if where else None)
-    return _interval(value, np.array(errors, dtype=np.float64), ends, confidence)
+    return interval_of(value, np.array(errors, dtype=np.float64), ends, confidence)
 
 
 def people_intervals(
@@ -56,19 +56,27 @@ def people_intervals(
         dtype=np.float64,
     )
     return [
-        _interval(value, of_class, (0, math.inf), confidence)
+        interval_of(value, of_class, (0, math.inf), confidence)
         for value, of_class in zip(released, errors.T)
     ]
 
 
-def _interval(
+def rank_of(n_copies: int, confidence: float) -> int:
+    """Which of the errors of copies, from the smallest, ends an interval above; as many from the
+    largest end it below.
+
+    The true error is one more beside those of the copies: ranks among (copies + 1), the outermost
+    where there are too few.
+    """
+    return min(math.ceil((1 + confidence) / 2 * (n_copies + 1)), n_copies)
+
+
+def interval_of(
     value: float, errors: FloatArray, ends: tuple[float, float], confidence: float
 ) -> Interval:
     """The answer less the quantiles of the errors of copies, within what is public."""
     ranked = np.sort(errors)
-    # The true error is one more beside those of the copies: ranks among (copies + 1), the outermost
-    # where there are too few.
-    rank = min(math.ceil((1 + confidence) / 2 * (len(ranked) + 1)), len(ranked))
+    rank = rank_of(len(ranked), confidence)
     low, high = np.clip([value - ranked[rank - 1], value - ranked[-rank]], *ends)
     return Interval(value, float(np.sqrt((ranked**2).mean())), float(low), float(high))
 

@@ -14,20 +14,28 @@ possible truth spread around the released ones as these do around the true ones.
 This is done twice. Truths drawn from the release itself would only have sizes that were released,
 none above its largest. So possible truths are drawn from trial releases that were made of such
 truths: these lie around the release as the release lies around its truth, with longer and shorter
-tails.
+tails. What noise and smoothing may have hidden is added at random (see
+:mod:`tallytree.group_sizes.intervals.unseen`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from tallytree.group_sizes.accuracy import data_like
 from tallytree.group_sizes.estimate.siblings import differences_from_json
 from tallytree.group_sizes.estimate.size_bins import doubts
-from tallytree.group_sizes.manifest import bins_of, facts_of
+from tallytree.group_sizes.intervals.heaps import heaped
+from tallytree.group_sizes.intervals.unseen import (
+    unlike_regions,
+    with_heaps,
+    with_hidden_entities,
+)
+from tallytree.group_sizes.manifest import bins_of, facts_of, scale_of
 from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.plan.shapes import (
     redrawn,
@@ -147,7 +155,7 @@ def copy_release(
             trial_options = replace(options, insecure_seed=trial_seed)
             trial = release_counts(_possible_truth(release, seed=trial_seed), trial_options)
         own_seed = _FIRST_SEED + seed + number
-        possible = _possible_truth(trial, seed=own_seed)
+        possible = _possible_truth(trial, seed=own_seed, of_trial=True)
         copy = release_counts(possible, replace(options, insecure_seed=own_seed))
         if possible.cell_counts is not None and copy.margins is not None:
             truths.append(release.lattice.margins(possible.cell_counts))
@@ -177,15 +185,16 @@ def _options(release: Release) -> ReleaseOptions:
     return ReleaseOptions.told(options)
 
 
-def _possible_truth(release: Release, *, seed: int) -> AssumedCounts:
-    """Data that a release might have been made of."""
+def _possible_truth(release: Release, *, seed: int, of_trial: bool = False) -> AssumedCounts:
+    """Data that a release might have been made of; of a trial with all that it may have hidden."""
     assumed = data_like(release)
     if assumed.entity_counts is not None:
         bare = replace(
             assumed, public=replace(assumed.public, people=NO_PEOPLE), entity_counts=None
         )
-        return _with_people(_possible_sizes(release, bare, seed=seed), release, seed=seed)
-    return _possible_sizes(release, assumed, seed=seed)
+        sizes = _possible_sizes(release, bare, seed=seed, of_trial=of_trial)
+        return _with_people(sizes, release, seed=seed)
+    return _possible_sizes(release, assumed, seed=seed, of_trial=of_trial)
 
 
 def _with_people(sizes: AssumedCounts, release: Release, *, seed: int) -> AssumedCounts:
@@ -206,24 +215,58 @@ def _with_people(sizes: AssumedCounts, release: Release, *, seed: int) -> Assume
     )
 
 
-def _possible_sizes(release: Release, assumed: AssumedCounts, *, seed: int) -> AssumedCounts:
+def _possible_sizes(
+    release: Release, assumed: AssumedCounts, *, seed: int, of_trial: bool
+) -> AssumedCounts:
     """The same of sizes alone."""
+    open_facts = release.manifest["mechanism"].get("fit", {})
+    leans = "told_apart" in open_facts
+
+    def drawn(shares: CountsBySize, n_groups: IntArray) -> CountsBySize:
+        if leans and of_trial:
+            shares = unlike_regions(shares, release.hierarchy, seed=seed)
+        sizes = redrawn(shares, n_groups, seed=seed)
+        return _with_unseen(release, sizes, open_facts, seed, of_trial) if leans else sizes
+
     if assumed.cell_counts is not None:
         n_cells = assumed.public.attributes.n_cells
-        cells = redrawn(assumed.cell_counts, assumed.cell_counts.n_groups(), seed=seed)
+        cells = drawn(assumed.cell_counts, assumed.cell_counts.n_groups())
+        cells = _in_heaps(release, cells, seed=seed)
         leaves = sum_over_regions(
             cells, np.arange(cells.n_regions) // n_cells, cells.n_regions // n_cells
         )
         return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups(), cell_counts=cells)
-    if assumed.public.unit.group:
-        leaves = _possible_bins(release, seed=seed)
+    if assumed.public.whole_groups:
+        leaves = _in_heaps(release, _possible_bins(release, seed=seed), seed=seed)
     elif assumed.public.groups_public:
-        leaves = redrawn(assumed.leaf_counts, assumed.n_groups, seed=seed)
+        leaves = drawn(assumed.leaf_counts, assumed.n_groups)
     else:
-        leaves = redrawn(
-            _with_shares_everywhere(release), _possible_totals(release, seed=seed), seed=seed
-        )
+        leaves = drawn(_with_shares_everywhere(release), _possible_totals(release, seed=seed))
     return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups())
+
+
+def _with_unseen(
+    release: Release, sizes: CountsBySize, open_facts: dict[str, Any], seed: int, of_trial: bool
+) -> CountsBySize:
+    """Sizes with the entities that only sums of noisy rows show, and of a trial with heaps where
+    there may be some, as far as a bound on sizes allows.
+    """
+    entities, std = open_facts["hidden"]
+    found = with_hidden_entities(sizes, open_facts["told_apart"], (entities, std), seed=seed)
+    if of_trial and open_facts["heaped"]:
+        levels = release.manifest["privacy"]["levels"]
+        top = next(level for level in levels if level["share"] != "0")
+        found = with_heaps(found, open_facts["told_apart"], noise_from_json(top).std, seed=seed)
+    bound = public_bounds(release).max_size
+    return found if bound == UNKNOWN else found.between(0, bound)
+
+
+def _in_heaps(release: Release, counts: CountsBySize, *, seed: int) -> CountsBySize:
+    """The same where values are counted, which lie in heaps more often than sizes of groups do."""
+    if scale_of(release.manifest) is None:
+        return counts
+    root = release.counts.regions(slice(0, 1))
+    return heaped(counts, root, bins_of(release.manifest), seed=seed)
 
 
 def _possible_bins(release: Release, *, seed: int) -> CountsBySize:

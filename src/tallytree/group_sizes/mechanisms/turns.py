@@ -4,10 +4,11 @@ level, each planned from the noisy answers of the levels above.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from tallytree.group_sizes.plan.memory import most_sizes
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan, noise_for_shares, with_shares
 from tallytree.lattice.shares import wanted_families
 from tallytree.model.arrays import IntArray
+from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family, Lattice
 from tallytree.releases.progress import Progress, silent
@@ -92,13 +94,52 @@ def estimate_above(
     look = first_look(answers, int(noisy.n_groups[0]), plan.first_look.noise.std)
     levels = (without_look(noisy.levels[0]), *noisy.levels[1:])
     public = Groups(lattice, noisy.n_groups, noisy.cell_groups)
-    ends = [
-        query.values for level in levels for query in level.queries if query.name == "block ends"
-    ]
-    told = max((int(values.max(initial=0)) for values in ends), default=0)
+    told = _told_apart(levels)
     return _in_turns(
         public, plan, (answers, look), lambda place, prior: levels[place], progress, told
     )
+
+
+def _told_apart(levels: Sequence[NoisyLevel]) -> int:
+    """Sizes that answers tell apart."""
+    ends = [
+        query.values for level in levels for query in level.queries if query.name == "block ends"
+    ]
+    return max((int(values.max(initial=0)) for values in ends), default=0)
+
+
+def what_answers_leave_open(
+    lattice: Lattice, plan: Plan, noisy: NoisyCounts, root: CountsBySize
+) -> dict[str, Any]:
+    """What intervals must know of the answers beside the released counts of the root: whether
+    curves are smooth although heaps are likelier (``heaped``), from which size on groups are
+    known by their rows alone (``told_apart``), and how many entities of groups of that size and
+    more the root's rows show beyond those released, with the standard deviation (``hidden``).
+    """
+    assert plan.first_look is not None
+    look = first_look(
+        noisy.levels[0]["first look"].values, int(noisy.n_groups[0]), plan.first_look.noise.std
+    )
+    levels = (without_look(noisy.levels[0]), *noisy.levels[1:])
+    n_sizes = _n_sizes(look, plan, lattice, _told_apart(levels))
+    top = next(place for place, level in enumerate(plan.levels) if level.query is not None)
+    family, prior = plan.levels[top].family, prior_of_root(look, n_sizes)
+    prior = prior._replace(row=prior.row[lattice.rows_above(Family(0, ()), family)])
+    groups = Groups(lattice, noisy.n_groups, noisy.cell_groups)
+    own = measured_level(levels[top], groups, family, prior)
+    is_large = root.size >= n_sizes
+    n_large, seen, std = int(root.count[is_large].sum()), 0, 0.0
+    if family == Family(0, ()) and n_large:
+        rows = levels[top]["tail"].values[-n_large:]
+        released = int(((root.size - n_sizes) * root.count)[is_large].sum())
+        seen = int((rows - n_sizes).sum()) - released
+        # Groups without a row of their own are as unsure as those that have one.
+        std = math.sqrt(n_large * levels[top]["tail"].noise.variance)
+    return {
+        "heaped": choose_once(own, is_top=True).is_heaped,
+        "told_apart": n_sizes,
+        "hidden": [seen, round(std)],
+    }
 
 
 def _with_look(
@@ -167,15 +208,19 @@ def _in_turns(
     """
     lattice, (answers, look) = groups.lattice, seen
     assert plan.levels[-1].family == lattice.finest
-    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
-    if plan.max_size is not None:
-        n_sizes = min(n_sizes, max(plan.max_size, told))
+    n_sizes = _n_sizes(look, plan, lattice, told)
     root = prior_of_root(look, n_sizes)
     noisy, levels, priors = turns_down(groups, plan, root, measure, len(plan.levels) - 1, progress)
     progress(2 * len(plan.levels) - 2, 2 * len(plan.levels), f"measuring {plan.levels[-1].name}")
     prior, is_top = _expected(lattice, priors, root, lattice.finest)
     looked = estimate_of_look(look, n_sizes)
     return AboveFinest(plan, tuple(noisy), tuple(levels), prior, is_top, answers, looked)
+
+
+def _n_sizes(look: FirstLook, plan: Plan, lattice: Lattice, told: int) -> int:
+    """Sizes to tell apart, of which answers already tell so many."""
+    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
+    return n_sizes if plan.max_size is None else min(n_sizes, max(plan.max_size, told))
 
 
 def turns_down(

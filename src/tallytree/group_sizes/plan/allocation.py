@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,9 @@ from tallytree.group_sizes.plan.goals import Goal, PlainErrors
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.tuning import split as tuned
 from tallytree.tuning.blocks import BLUR, ROUGHNESS, SPACING
+
+# The whole budget in multiples of the smallest step.
+_ALL = int(1 / tuned.STEP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +78,20 @@ def shares_for_levels(
     model = _Model(look, level_groups, noise_std)
     plain = model.plain_errors()
     least_root = tuned.LEAST_ROOT_FOR_LEAVES if goal.name == "leaves" else tuned.LEAST_ROOT
+    root = useful.index(True)
 
-    def regret(shares: tuple[Fraction, ...]) -> float:
-        if shares[-1] < tuned.LEAST_LEAVES or shares[useful.index(True)] < least_root:
-            return math.inf
-        return goal.regret(model.errors(shares), plain)
+    def regret(splits: IntArray) -> FloatArray:
+        found = np.full(len(splits), math.inf)
+        allowed = (splits[:, -1] >= _least_steps(tuned.LEAST_LEAVES)) & (
+            splits[:, root] >= _least_steps(least_root)
+        )
+        if allowed.any():
+            found[allowed] = goal.regret(model.errors_of(splits[allowed]), plain)
+        return found
 
-    candidates = [_descend(regret, shares, useful) for shares in _starts(useful)]
-    return min((_without_crumbs(shares) for shares in candidates), key=regret)
+    candidates = [_without_crumbs(_descend(regret, start, useful)) for start in _starts(useful)]
+    best = candidates[int(np.argmin(regret(np.array(candidates))))]
+    return tuple(int(n_steps) * tuned.STEP for n_steps in best)
 
 
 def _useful_levels(level_groups: Sequence[IntArray]) -> list[bool]:
@@ -117,37 +126,52 @@ def _starts(useful: Sequence[bool]) -> list[tuple[Fraction, ...]]:
 
 
 def _descend(
-    regret: Callable[[tuple[Fraction, ...]], float],
-    shares: tuple[Fraction, ...],
+    regret: Callable[[IntArray], FloatArray],
+    start: tuple[Fraction, ...],
     useful: Sequence[bool],
-) -> tuple[Fraction, ...]:
-    """Move budget between pairs of levels while that helps, in steps that shrink to the smallest."""
-    # On the grid of the smallest step, so that shares stay short fractions.
-    shares = tuple(share // tuned.STEP * tuned.STEP for share in shares)
-    shares = (*shares[:-1], 1 - sum(shares[:-1], Fraction(0)))
-    best = regret(shares)
+) -> IntArray:
+    """Move budget between pairs of levels while that helps, in steps that shrink to the smallest.
+
+    Shares are whole numbers of the smallest step, ``(n_levels,)``. Pairs are gone through in order
+    and the first that helps is taken; all that are left are weighed together, since nearly all of
+    them do not help.
+    """
+    shares = np.array([share // tuned.STEP for share in start], dtype=np.int64)
+    shares[-1] = _ALL - shares[:-1].sum()
+    best = regret(shares[None])[0]
+    levels = range(len(shares))
+    pairs = np.array([pair for pair in product(levels, levels) if useful[pair[1]]])
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     for step in (40, 20, 10, 6, 4, 2, 1):
         improved = True
         while improved:
-            improved = False
-            for giver in range(len(shares)):
-                for taker in range(len(shares)):
-                    amount = min(step * tuned.STEP, shares[giver])
-                    if giver == taker or amount == 0 or not useful[taker]:
-                        continue
-                    moved = list(shares)
-                    moved[giver] -= amount
-                    moved[taker] += amount
-                    found = regret(tuple(moved))
-                    if found < best - 1e-6:
-                        shares, best, improved = tuple(moved), found, True
+            improved, place = False, 0
+            while place < len(pairs):
+                giver, taker = pairs[place:].T
+                amount = np.minimum(step, shares[giver])
+                tried = np.flatnonzero(amount)
+                moved = np.repeat(shares[None], len(tried), axis=0)
+                rows = np.arange(len(tried))
+                moved[rows, giver[tried]] -= amount[tried]
+                moved[rows, taker[tried]] += amount[tried]
+                found = regret(moved)
+                better = np.flatnonzero(found < best - 1e-6)
+                if len(better) == 0:
+                    break
+                shares, best, improved = moved[better[0]], found[better[0]], True
+                place += int(tried[better[0]]) + 1
     return shares
 
 
-def _without_crumbs(shares: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    kept = [share if share >= tuned.SMALLEST_SHARE else Fraction(0) for share in shares]
-    kept[-1] += 1 - sum(kept, Fraction(0))
-    return tuple(kept)
+def _without_crumbs(shares: IntArray) -> IntArray:
+    kept = np.where(shares >= _least_steps(tuned.SMALLEST_SHARE), shares, 0)
+    kept[-1] += _ALL - kept.sum()
+    return kept
+
+
+def _least_steps(share: Fraction) -> int:
+    """The least number of smallest steps that are no less than a share."""
+    return math.ceil(share / tuned.STEP)
 
 
 class _Model:
@@ -172,38 +196,47 @@ class _Model:
             tuned.ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12
         )
         self.spread = [spread_of(self.shape, groups) for groups in self.groups]
-        self._known: dict[tuple[int, Fraction], BlockErrors] = {}
+        n_blocks = len(self.shape.width)
+        never = np.full((len(self.groups), _ALL + 1, n_blocks), np.inf)
+        self._own = BlockErrors(never, never.copy())
+        self._known = np.zeros(never.shape[:2], dtype=bool)
+        self._known[:, 0] = True
 
-    def own(self, level: int, share: Fraction) -> BlockErrors:
-        """Errors of a level's regions from their own measurements alone."""
-        if (level, share) not in self._known:
-            if share == 0:
-                never = np.full(len(self.shape.width), np.inf)
-                self._known[level, share] = BlockErrors(never, never)
-            else:
-                self._known[level, share] = block_errors(
-                    self.shape, self.groups[level], self.noise_std(share)
-                )
-        return self._known[level, share]
+    def own(self, level: int, n_steps: IntArray) -> BlockErrors:
+        """Errors of a level's regions from their own measurements alone, for some shares in
+        multiples of the smallest step: ``(n_splits, n_blocks)``.
+        """
+        for new in np.unique(n_steps[~self._known[level, n_steps]]):
+            found = block_errors(
+                self.shape, self.groups[level], self.noise_std(int(new) * tuned.STEP)
+            )
+            self._own.smoothed[level, new], self._own.raw[level, new] = found
+            self._known[level, new] = True
+        return BlockErrors(self._own.smoothed[level, n_steps], self._own.raw[level, n_steps])
 
     def errors(self, shares: Sequence[Fraction]) -> FloatArray:
+        """Mean error per level of one split in multiples of the smallest step."""
+        return self.errors_of(np.array([[int(share / tuned.STEP) for share in shares]]))[0]
+
+    def errors_of(self, splits: IntArray) -> FloatArray:
         """Mean error per level once children and parents are combined by inverse variance, size by
-        size.
+        size: ``(n_splits, n_levels)``, for as many splits in multiples of the smallest step.
         """
-        own = [self.own(level, share) for level, share in enumerate(shares)]
+        n_levels = splits.shape[1]
+        own = [self.own(level, splits[:, level]) for level in range(n_levels)]
         error = [level.smoothed for level in own]
         raw = own[-1].raw
-        for level in range(len(shares) - 2, -1, -1):
+        for level in range(n_levels - 2, -1, -1):
             summed = raw * math.sqrt(self.n_regions[level + 1] / self.n_regions[level])
             error[level] = _together(error[level], summed)
             raw = _together(own[level].raw, summed)
         error[0] = _together(error[0], self.look)
-        for level in range(1, len(shares)):
+        for level in range(1, n_levels):
             n_children = self.n_regions[level] / self.n_regions[level - 1]
             here = _together(error[level], self.spread[level])
             known = np.minimum(1.0, (error[level - 1] / here) ** 2 / n_children)
             error[level] = here * np.sqrt(1 - (1 - known) / n_children)
-        return np.array([(level * self.shape.width).sum() for level in error])
+        return np.stack([(level * self.shape.width).sum(axis=1) for level in error], axis=1)
 
     def plain_errors(self) -> PlainErrors:
         """Errors of the plain choices, as high as errors of a split are predicted too low beside

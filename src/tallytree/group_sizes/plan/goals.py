@@ -67,34 +67,38 @@ class Goal:
     name: GoalName = "balanced"
     targets: Mapping[int, float] = field(default_factory=dict)
 
-    def regret(self, errors: FloatArray, plain: PlainErrors) -> float:
-        """How far predicted errors per level are from what is wanted; smaller is better."""
-        weights = np.ones(len(errors))
-        behind = 0.0
+    def regret(self, errors: FloatArray, plain: PlainErrors) -> FloatArray:
+        """How far predicted errors per level are from what is wanted; smaller is better. Levels are
+        the last axis.
+        """
+        weights = np.ones(errors.shape[-1])
+        behind = np.zeros(errors.shape[:-1])
         if self.name == "leaves":
             weights[-1] = LEAVES_FIRST
         elif self.name == "top":
             weights[0] = TOP_FIRST
         else:
             behind = _behind(errors, plain)
-        missed = sum(
-            max(math.log(errors[level] / bound), 0.0) for level, bound in self.targets.items()
-        )
-        return float((weights * np.log(errors)).sum() + behind + MISSED * missed)
+        missed = np.zeros(errors.shape[:-1])
+        for level, bound in self.targets.items():
+            missed = missed + np.maximum(np.log(errors[..., level] / bound), 0.0)
+        found: FloatArray = (weights * np.log(errors)).sum(axis=-1) + behind + MISSED * missed
+        return found
 
 
-def _behind(errors: FloatArray, plain: PlainErrors) -> float:
+def _behind(errors: FloatArray, plain: PlainErrors) -> FloatArray:
     """What levels behind the plain choices cost: by how much, and the chance that it is more than
     is noticed; less the chance of half of kuo2018's error.
     """
     to_better, to_kuo2018 = np.log(errors / plain.better), np.log(errors / plain.kuo2018)
-    unsure = np.full(len(errors), UNSURE)
+    unsure = np.full(errors.shape[-1], UNSURE)
     unsure[0] = UNSURE_ROOT
     kinks = BEHIND * np.maximum(to_better, 0.0) + BEHIND_KUO2018 * np.maximum(to_kuo2018, 0.0)
     chances = _chance((to_better - NOTICED) / unsure) - HALF * _chance(
         (-math.log(2) - to_kuo2018) / unsure
     )
-    return float((kinks + chances).sum())
+    found: FloatArray = (kinks + chances).sum(axis=-1)
+    return found
 
 
 def _chance(deviations: FloatArray) -> FloatArray:

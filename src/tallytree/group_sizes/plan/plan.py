@@ -154,6 +154,8 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     totals = totals_kept(mechanism, request.totals)
     budget = request.loss()
     max_size = max_size_from(request.max_size)
+    if facts.scale is not None:
+        max_size = facts.scale.n_steps
     views = views_from(request.view, mechanism, traits, n_levels)
     if traits.measured_view is not None:
         known = traits.measured_view(facts, max_size, budget.definition == "zcdp")
@@ -348,9 +350,9 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
         case "people":
             return people_sensitivity(contributions=facts.unit.contributions)
         case "bins":
-            return size_bins_sensitivity()
+            return size_bins_sensitivity(contributions=facts.groups_of_unit)
         case "blocks":
-            return size_blocks_sensitivity()
+            return size_blocks_sensitivity(contributions=facts.groups_of_unit)
         case "chain":
             return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
 

@@ -145,13 +145,13 @@ def noisy_from_part(
 
 
 def measured_tables(
-    lattice: Lattice, noisy: NoisyCounts
+    lattice: Lattice, noisy: NoisyCounts, counted: str = "groups"
 ) -> dict[str, pa.RecordBatchReader | pa.Table]:
     """What was measured, and the regions and their cells: enough to estimate the release."""
     paths = path_array(lattice.hierarchy)
     tables: dict[str, pa.RecordBatchReader | pa.Table] = {
         "noisy.parquet": noisy_reader(lattice, noisy, paths),
-        "regions.parquet": regions_reader(lattice.hierarchy, noisy.n_groups),
+        "regions.parquet": regions_reader(lattice.hierarchy, noisy.n_groups, counted),
     }
     if noisy.cell_groups is not None:
         tables["cells.parquet"] = cells_table(lattice, noisy.cell_groups, paths)

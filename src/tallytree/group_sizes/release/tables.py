@@ -183,7 +183,8 @@ def regions_of_folder(folder: Folder) -> tuple[Hierarchy, IntArray]:
     labels and are not read.
     """
     hierarchy = hierarchy_of_folder(folder)
-    groups = folder.table("regions.parquet", columns=("groups",))["groups"]
+    counted = "rows" if "values" in folder.manifest else "groups"
+    groups = folder.table("regions.parquet", columns=(counted,))[counted]
     return hierarchy, groups.to_numpy().astype(np.int64, copy=False)
 
 

@@ -49,6 +49,7 @@ function start(data) {
 
   function facts(r) {
     if (data.facts) return data.facts;
+    if (data.statistics) return data.statistics.names.map((title, i) => [title, ...statistic(data.statistics, r, i)]);
     if (words.listed) return [[words.groups, number(groups[r])]];  // values without an order have no middle
     if (words.bin) {
       let seen = 0;
@@ -241,7 +242,7 @@ function start(data) {
   addEventListener("resize", draw);
   addEventListener("beforeprint", () => { $("numbers").open = runs[state.region].length <= 120; });
   about();
-  if (words.edges) sliders();
+  if (words.edges && !data.statistics) sliders();
   const asked = decodeURIComponent(location.hash.slice(1));
   const first = asked ? found(asked.split("/").pop()).find((r) => path(r).map((x) => labels[x]).join("/") === asked) : 0;
   go(first === undefined ? 0 : first);

@@ -2,6 +2,7 @@
 // A measure is a function of a region with a name; `unsure` says whether noise may make most of it.
 function measuresOf(data, tools) {
   const { words, regions } = data, { sizes, groups, bounds } = tools;
+  if (data.statistics) return data.statistics.names.flatMap((name, i) => (name === "rows" ? [] : measuresOfStatistic(data.statistics, name, i)));
   const share = (s) => ({ name: `share of ${words.groups} ${words.measure ? "with" : "of"} ${sizeInWords(words, s)}`, short: `${sizeInWords(words, s)}, %`, unit: " %",
     of: (r) => (groups[r] ? (100 * (sizes(r).find(([size]) => size === s) || [0, 0])[1]) / groups[r] : null),
     unsure: (r) => { const ends = bounds(r).get(s), count = (sizes(r).find(([size]) => size === s) || [0, 0])[1];
@@ -11,6 +12,20 @@ function measuresOf(data, tools) {
     of: (r) => (groups[r] ? sizes(r).reduce((sum, [size, count]) => sum + size * count, 0) / groups[r] : null) };
   const common = sizes(0).map(([s]) => s).sort((a, b) => a - b).slice(0, 12);
   return [...(words.bin ? [] : [mean]), ...common.map(share)];
+}
+
+// A statistic of a region as text, and the ends of its interval.
+function statistic({ values, low, high }, r, i) {
+  if (values[r][i] === null) return ["–", ""];
+  return [number(values[r][i]), low ? `${number(low[r][i])} to ${number(high[r][i])}` : ""];
+}
+
+// A statistic as a measure; in tables the ends of its interval stand beside it, where there are some.
+function measuresOfStatistic({ values, low, high }, name, i) {
+  const unsure = (r) => Boolean(low) && values[r][i] !== null && (high[r][i] - low[r][i]) / 3.92 > 0.3 * Math.max(Math.abs(values[r][i]), 1e-9);
+  const of = (table) => (r) => table[r][i];
+  const shown = { name, short: name, unit: "", unsure, of: of(values) };
+  return low && i < 2 ? [shown, { ...shown, name: `${name}, at least`, short: "at least", of: of(low) }, { ...shown, name: `${name}, at most`, short: "at most", of: of(high) }] : [shown];
 }
 
 const shade = (k) => `color-mix(in oklab, var(--main) ${[12, 32, 52, 74, 100][k]}%, var(--card))`;
