@@ -181,10 +181,15 @@ class TableRelease(Published):
 
     def with_ends(self, counts: IntArray, variances: FloatArray, confidence: float) -> Answers:
         """Counts with their standard errors and intervals."""
-        kurtosis = max(
-            fourth_cumulant(table.noise) / table.noise.variance**2 for table in self.plan.tables
+        # As if all noise were that of the table whose noise has the heaviest tails.
+        cumulants = np.max(
+            [
+                fourth_cumulant(table.noise) * (variances / table.noise.variance) ** 2
+                for table in self.plan.tables
+            ],
+            axis=0,
         )
-        half = half_widths(variances, kurtosis * variances**2, check_confidence(confidence))
+        half = half_widths(variances, cumulants, check_confidence(confidence))
         ends = whole_interval(counts.astype(np.float64), half, counts)
         return Answers(counts, np.sqrt(variances), *ends, confidence=confidence)
 
