@@ -148,6 +148,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "resolution": ("64,32", (64, 32)),
     "rho": ("1/5", "1/5"),
     "root": ("US", "US"),
+    "known": ("totals.csv", ("totals.csv",)),
     "rule": ("a=1 => b=2", ("a=1 => b=2",)),
     "rules": ("rules.txt", "rules.txt"),
     "runs": ("3", 3),
@@ -209,6 +210,7 @@ KEYWORDS = {
 # away.
 TOGETHER: dict[str, dict[str, Any]] = {
     "release master": {"engine": "spark"},
+    "table master": {"engine": "spark"},
     "release shape": {"dry_run": True},
     "spatial alpha": {"mechanism": "adaptive-grid"},
     "spatial cells": {"mechanism": "uniform-grid"},
@@ -291,6 +293,16 @@ class Desk:
         self.arrived["json"] = True
 
 
+def opened_by(desk: Desk) -> Callable[..., Any]:
+    """Notes the engine, and hands on the source and the options."""
+
+    def opened(source: Any, how: Any, engine: Any) -> tuple[Any, Any]:
+        desk.takes()(engine)
+        return source, how
+
+    return opened
+
+
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
     """A desk instead of every publishing function, in an empty folder."""
@@ -307,6 +319,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
             monkeypatch.setattr(module, "summary", lambda release: defaultdict(int))
         if command == "table":
             monkeypatch.setattr(module, "show_prediction", made.takes("source"))
+            monkeypatch.setattr(module, "opened", opened_by(made))
         if command == "release":
             monkeypatch.setattr(module, "read_data", made.takes("source"))
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)

@@ -84,6 +84,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
         t, column="state", categories=["s0", "s3"], outside="drop", epsilon=1
     ),
     "map": lambda t: tt.spatial(t, **GRID, **BOUND),
+    "table": lambda t: tt.table(t, levels=["state"], by=["sex=f,m", "age=0-17,18-64"], **BOUND),
     "degrees": lambda t: tt.degrees(t, column="owner", public="groups", epsilon=1),
     "graph": lambda t: tt.degrees(t, edges=["household", "owner"], public="nodes", epsilon=1),
 }

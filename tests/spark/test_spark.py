@@ -199,7 +199,7 @@ def test_exact_counts_leave_the_caches_of_the_executors(facts: dict[str, Any]) -
 def test_other_kinds_publish_the_same_from_spark_tables(facts: dict[str, Any]) -> None:
     """Contributions are bounded there too, and values outside treated alike."""
     assert facts["kinds"] == dict.fromkeys(
-        ["histogram", "categories", "map", "degrees", "graph"], True
+        ["histogram", "categories", "map", "table", "degrees", "graph"], True
     )
 
 
@@ -210,3 +210,4 @@ def test_of_other_kinds_no_more_counts_reach_the_driver_than_the_grid_has(
     assert facts["fetched"]["histogram"] <= 2 * 5 + 1
     assert facts["fetched"]["categories"] <= 2 + 2
     assert facts["fetched"]["map"] <= 2 * 16 * 16 + 1
+    assert facts["fetched"]["table"] <= 6 * 3 * 3

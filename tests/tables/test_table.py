@@ -60,6 +60,52 @@ def test_rows_on_no_list_are_left_out_of_closed_attributes() -> None:
     }
 
 
+def test_no_number_is_too_large_or_too_small_to_be_counted() -> None:
+    """An error would tell of a single row that its number is odd."""
+    odd = [0.5, 17.9, 18.0, float("nan"), float("inf"), -float("inf"), 1e300, -1e300, -0.1, None]
+    for numbers, by, counts in (
+        (pa.array(odd), ["0-17", "18+"], [2, 3, 5]),
+        (pa.array(odd), ["0-17", "18-99"], [2, 1, 7]),
+        (pa.array(odd), ["17", "18"], [1, 1, 8]),
+        (pa.array([2**63 + 5, 17, 18], pa.uint64()), ["0-17"], [*[0] * 17, 1, 2]),
+        (pa.array([2**63 + 5, 17, 18], pa.uint64()), ["10-17", "18+"], [1, 2, 0]),
+        (pa.array([-(2**63), 2**63 - 1, 3], pa.int64()), ["1-2", "3-5"], [0, 1, 2]),
+        (pa.array(["1e30", "17.5", "-3"]).cast(pa.decimal128(38, 2)), ["0-17", "18+"], [1, 1, 1]),
+    ):
+        exact = read_table(pa.table({"age": numbers}), CellOptions(by={"age": by}), None)
+        found = np.zeros(len(counts), dtype=np.int64)
+        found[exact.cell] = exact.n
+        assert found.tolist() == counts
+
+
+def test_rows_alone_are_counted_without_attributes_or_regions() -> None:
+    assert read_table(pa.table({"a": ["x", "y"]}), CellOptions(), None).n.tolist() == [2]
+
+
+def test_a_list_of_one_value_is_that_value() -> None:
+    assert values_of(CellOptions(by={"a": ["x, y"]})).values == (("x, y", "other"),)
+    assert values_of(CellOptions(by={"a": "x, y"})).values == (("x", "y", "other"),)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"by": {"a": ["other"]}},
+        {"by": {"a": ["x", "other"]}, "closed": "a"},
+        {"by": {"": ["x"]}},
+    ],
+)
+def test_attributes_that_count_nothing_are_refused(asked: dict[str, object]) -> None:
+    with pytest.raises(RequestError):
+        values_of(CellOptions(**asked))
+
+
+def test_intervals_of_noise_that_is_hardly_there() -> None:
+    made = tt.table(PEOPLE, **ASKED, epsilon=1_000_000)
+    found = made.answer()
+    assert (found.low, found.estimate, found.high) == (N, N, N)
+
+
 def test_of_a_unit_so_many_rows_count() -> None:
     exact = read_table(PEOPLE, CellOptions(**ASKED, unit="person", contributions=2), None)
     people = np.bincount(PEOPLE["person"].to_numpy())
@@ -136,6 +182,24 @@ def test_questions() -> None:
         made.count(colour="red")
     with pytest.raises(RequestError, match="under --by and under --where"):
         tt.ask(made, where=["sex=f"], by=["sex"])
+
+
+def test_numbers_are_counted_in_classes_whatever_type_they_are_written_in(tmp_path: Path) -> None:
+    import pyarrow.csv
+
+    classes = CellOptions(levels=["state"], by=["age=0-17,18-30,31+", "sex=f,m,x"])
+    pyarrow.csv.write_csv(PEOPLE, tmp_path / "people.csv")
+    floats = PEOPLE.set_column(3, "age", PEOPLE["age"].cast(pa.float64()))
+    names = np.array(["0-17", "18-30", "31+"])[np.searchsorted([18, 31], PEOPLE["age"], "right")]
+    named = PEOPLE.set_column(3, "age", pa.array(names))
+    found = [
+        read_table(rows, classes, None)
+        for rows in (PEOPLE, str(tmp_path / "people.csv"), floats, named)
+    ]
+    assert len(found[0].n) == 18
+    for other in found[1:]:
+        assert np.array_equal(found[0].cell, other.cell)
+        assert np.array_equal(found[0].n, other.n)
 
 
 def test_a_wish_moves_the_budget() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
@@ -10,6 +11,7 @@ from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.errors import RequestError
 from tallytree.options.groups import rows_to_read
+from tallytree.options.reading import EngineOptions
 from tallytree.options.tables import TableOptions, TableOutput
 
 if TYPE_CHECKING:
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @command(app)
-def table(source: SourceOrConfig, where: TableOutput, how: TableOptions) -> None:
+def table(
+    source: SourceOrConfig, where: TableOutput, how: TableOptions, engine: EngineOptions
+) -> None:
     """Release how many rows every region has by attributes: people by age and sex, jobs by industry.
 
     Example: tallytree table people.parquet --levels state,county --by sex=f,m --by
@@ -31,14 +35,14 @@ def table(source: SourceOrConfig, where: TableOutput, how: TableOptions) -> None
     from tallytree.tables.release import load_table
 
     if where.dry_run:
-        show_prediction(source, how, where)
+        show_prediction(*opened(source, how, engine), where)
         return
     if where.out is None:
         raise RequestError("--out is missing: the folder to write. To look only, say --dry-run.")
 
     def make(keeping: Keeping) -> TableRelease:
         with progress_bar() as progress:
-            return make_table(source, how, keeping, progress)
+            return make_table(*opened(source, how, engine), keeping, progress)
 
     made, found = publish(how, where, make, load_table)
     facts = summary(made)
@@ -48,6 +52,18 @@ def table(source: SourceOrConfig, where: TableOutput, how: TableOptions) -> None
     say(f"Released {facts['regions']}, {facts['cells']:,} cells each, to {where.out}")
     say(facts["statement"])
     say(f"Note: {facts['note']}.")
+
+
+def opened(source: str, how: TableOptions, engine: EngineOptions) -> tuple[Any, TableOptions]:
+    """The table that rows are counted in: where it lies, or with Spark."""
+    if engine.engine == "local":
+        if engine.master is not None:
+            raise RequestError("--master goes with --engine spark.")
+        return source, how
+    from tallytree.spark.reading import open_with_spark
+
+    made = open_with_spark(source, how.encoding, master=engine.master)
+    return made, replace(how, encoding=None)
 
 
 def summary(made: TableRelease) -> dict[str, Any]:
@@ -66,7 +82,7 @@ def summary(made: TableRelease) -> dict[str, Any]:
     }
 
 
-def show_prediction(source: str, how: TableOptions, where: TableOutput) -> None:
+def show_prediction(source: Any, how: TableOptions, where: TableOutput) -> None:
     """Tell what every table's error will be, from regions and values alone."""
     from tallytree.ingest.tables import public_table
     from tallytree.tables.prediction import predicted

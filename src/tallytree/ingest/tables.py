@@ -50,6 +50,11 @@ def values_of(options: CellOptions) -> Values:
     values = {}
     for name, listed in by.items():
         known = tuple(value for value in listed if value != OTHER)
+        if not known or (name in closed and OTHER in listed):
+            raise RequestError(
+                f"{OTHER!r} is every value of {name!r} that stands on no list: list the values "
+                "that it is not, and leave it out where the list is closed."
+            )
         spans = spans_of(known)
         if name not in ordered and len(known) > 1 and spans and in_rising_order(spans):
             ordered.append(name)
@@ -78,15 +83,13 @@ def _class(name: str, label: str, values: Sequence[str]) -> tuple[str, str, str]
 def _entries(told: Any, option: str) -> dict[str, tuple[str, ...]]:
     """Columns with lists, from a mapping or from ``"column=value,value"``."""
     if isinstance(told, Mapping):
-        found = {
-            str(name): tuple(map(str, [values] if isinstance(values, str) else values))
-            for name, values in told.items()
-        }
+        if not all(str(name).strip() for name in told):
+            raise RequestError(f"{option}= names a column without a name.")
         return {
-            name: tuple(part.strip() for value in values for part in value.split(","))
-            if len(values) == 1
-            else values
-            for name, values in found.items()
+            str(name): tuple(part.strip() for part in values.split(","))
+            if isinstance(values, str)
+            else tuple(map(str, values))
+            for name, values in told.items()
         }
     found = {}
     for entry in (told,) if isinstance(told, str) else told:
@@ -217,7 +220,7 @@ def _opened(
     if options.hierarchy is not None:
         hierarchy = open_hierarchy(session, options.hierarchy, shape.levels[0])
     named = (shape.unit, shape.count, *shape.levels, *domain.values.names)
-    wanted = Wanted((*(name for name in named if name), *part_columns(part)))
+    wanted = Wanted((*(name for name in named if name), *part_columns(part)) or None)
     inputs = Inputs(source, place=options.place(), where=part)
     opened = rows_of_part(open_source(session, inputs.source, wanted, inputs.place), part)
     rows = Rows(_rows(session, opened, shape, domain), len(shape.levels), False, True)
@@ -272,26 +275,34 @@ def _place(source: Source, values: Values, name: str) -> Any:
         return _place_of_number(column, spans, nothing)
     text = identifier(source.table, name, source.name).cast("string")
     tests = [(text == value, ibis.literal(i, "int64")) for i, value in enumerate(known)]
-    return ibis.cases(*tests, else_=nothing)
+    if spans is not None and column.type().is_string():
+        # A file of text may hold the names of classes, or the numbers that are in them.
+        nothing = _place_of_number(column.try_cast("float64"), spans, nothing)
+    return ibis.cases(*tests, else_=nothing) if tests else nothing
 
 
 def _place_of_number(column: Any, spans: Sequence[tuple[int, int]], nothing: Any) -> Any:
     """The class that a number lies in; ages are whole years, so that 17.5 is 17."""
     if column.type().is_floating():
         column = ibis.cases((is_nan(column), ibis.null("float64")), else_=column)
-    whole = column.floor()
-    low, high = spans[0][0], spans[-1][1]
+    low = min(a for a, _ in spans)
+    # From here on a number lies in the same class as any other: an open one, or none.
+    beyond = max(a if b == OPEN else b + 1 for a, b in spans)
+    inside = (column >= low) & (column < beyond)
+    # No number that the engine cannot round to a whole one may show in an error.
+    whole = ibis.cases((inside, column), else_=ibis.literal(low)).floor().cast("int64")
     if (
         len(spans) > 1
         and all(a == b for a, b in spans)
         and in_rising_order(spans)
-        and high - low + 1 == len(spans)
+        and beyond - low == len(spans)
     ):
-        inside = (whole >= low) & (whole <= high)
-        bounded = ibis.cases((inside, whole), else_=ibis.literal(low))
-        return ibis.cases((inside, bounded.cast("int64") - low), else_=nothing)
+        return ibis.cases((inside, whole - low), else_=nothing)
     tests = [
-        ((whole >= a) if b == OPEN else (whole >= a) & (whole <= b), ibis.literal(i, "int64"))
+        (
+            (inside & (whole >= a) & (whole <= b)) | ((column >= beyond) & (b == OPEN)),
+            ibis.literal(i, "int64"),
+        )
         for i, (a, b) in enumerate(spans)
     ]
     return ibis.cases(*tests, else_=nothing)

@@ -113,10 +113,15 @@ def read_with_spark(
     ``local[4]``.
     """
     session = spark_session(master)
-    opened = {"source": _open(session, source, options.encoding)}
+    opened = {"source": open_with_spark(source, options.encoding, master=master)}
     if options.groups is not None:
         opened["groups"] = _open(session, str(options.groups))
     return read(opened.pop("source"), replace(options, encoding=None, **opened))
+
+
+def open_with_spark(path: str, encoding: str | None = None, *, master: str | None = None) -> Any:
+    """Parquet or CSV files as a Spark table."""
+    return _open(spark_session(master), path, encoding)
 
 
 def _open(session: Any, path: str, encoding: str | None = None) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tallytree.options.asking import PageOptions
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.tables import EVALUATES_WITH
-from tallytree.releases.kind import Kind, No
+from tallytree.releases.kind import Kind
 from tallytree.tables.release import TableRelease, load_table
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ KIND = Kind(
     evaluates_with=EVALUATES_WITH,
     plan=plan,
     intervals="in closed form, with every answer",
-    spark=No("to come: count cells there, and hand over one row per cell with count=."),
+    spark="counts per cell, made on the executors",
     compare=compare,
     sheet=sheet,
     features=features,
