@@ -148,6 +148,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "resolution": ("64,32", (64, 32)),
     "rho": ("1/5", "1/5"),
     "root": ("US", "US"),
+    "known": ("totals.csv", ("totals.csv",)),
     "rule": ("a=1 => b=2", ("a=1 => b=2",)),
     "rules": ("rules.txt", "rules.txt"),
     "runs": ("3", 3),

@@ -25,6 +25,8 @@ from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 STEP = Fraction(1, 1000)
 SMALLEST = 0.004
 ROUNDS = 300
+# Precision of what is known, beside that of all of the budget.
+KNOWN = 1e6
 # What it costs that a table is worse than with equal shares: per square of the logarithm of its
 # variance over theirs.
 WORSE = 20.0
@@ -91,12 +93,19 @@ def planned_shares(
     level_sizes: Sequence[int],
     wanted: Sequence[Wanted],
     definition: Definition,
+    known: BoolArray | None = None,
 ) -> dict[TableKey, Fraction]:
-    """The tables to measure, and their shares, for the wanted numbers."""
+    """The tables to measure, and their shares, for the wanted numbers.
+
+    ``known`` says which components of each level are known, ``(n_levels, n_components)``; tables
+    of these alone are not measured.
+    """
+    if known is None:
+        known = np.zeros((len(level_sizes), len(axes.partitions)), dtype=bool)
     keys = [
         TableKey(level, parts) for level in range(len(level_sizes)) for parts in axes.partitions
     ]
-    problem = _Problem(axes, tuple(level_sizes), tuple(keys), tuple(wanted), definition)
+    problem = _Problem(axes, tuple(level_sizes), tuple(keys), tuple(wanted), definition, known)
     best: tuple[float, FloatArray] | None = None
     for start in problem.starts():
         found = problem.descend(start)
@@ -120,6 +129,7 @@ class _Problem:
     keys: tuple[TableKey, ...]
     wanted: tuple[Wanted, ...]
     definition: Definition
+    known: BoolArray
 
     def starts(self) -> list[FloatArray]:
         """Equal shares of all tables; all of the finest cells of every level; those of the leaves
@@ -129,7 +139,9 @@ class _Problem:
         cells = np.array([20.0 if key.parts == self.axes.finest else 0.5 for key in self.keys])
         last = len(self.level_sizes) - 1
         leaves = np.array([20.0 if key.level == last else 0.5 for key in self.keys])
-        return [start / start.sum() for start in (everywhere, cells, leaves)]
+        open_ones = ~self.known.ravel()
+        starts = [start * open_ones for start in (everywhere, cells, leaves)]
+        return [start / start.sum() for start in starts]
 
     def descend(self, shares: FloatArray) -> tuple[float, FloatArray]:
         """Shares are multiplied by a power of what they save, until they save alike."""
@@ -172,7 +184,7 @@ class _Problem:
         part = [above / below for above, below in pairwise(sizes)]
         table = shares.reshape(len(sizes), -1)
         up = table**power @ self._told
-        up = np.maximum(up, UNMEASURED * up.max())
+        up = np.maximum(up, UNMEASURED * up.max()) + KNOWN * self.known
         for level in range(len(sizes) - 2, -1, -1):
             up[level] += up[level + 1] * part[level]
         variance = 1 / up

@@ -14,6 +14,7 @@ from tallytree.errors import InputError
 from tallytree.model.arrays import BoolArray, IntArray, read_only
 from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.known import Known
 from tallytree.model.limits import MOST_ENTITIES, MOST_IN_ALL
 from tallytree.model.part import Part
 from tallytree.model.rules import Rule, possible_cells
@@ -42,6 +43,8 @@ class PublicTable:
         In words, why the regions count as public.
     rules
         What every row keeps.
+    known
+        Known totals of each level, from the root to the last one that has some.
     """
 
     hierarchy: Hierarchy
@@ -51,6 +54,7 @@ class PublicTable:
     alone: str = ""
     regions_note: str = "stated by the user"
     rules: tuple[Rule, ...] = ()
+    known: tuple[Known, ...] = ()
 
     @cached_property
     def possible(self) -> BoolArray | None:

@@ -91,8 +91,8 @@ class Rule:
 
     Examples
     --------
-    >>> by = Values(("couple", "size"), (("yes", "no"), ("1", "2", "3+")), ("size",))
-    >>> places, broken = Rule("couple=yes => size>=2").broken(by)
+    >>> by = Values(("couple", "beds"), (("yes", "no"), ("1", "2", "3+")), ("beds",))
+    >>> places, broken = Rule("couple=yes => beds>=2").broken(by)
     >>> places, broken.tolist()
     ((0, 1), [[True, False, False], [False, False, False]])
     """
@@ -193,8 +193,8 @@ def possible_cells(values: Values, rules: Sequence[Rule]) -> BoolArray:
 
     Examples
     --------
-    >>> by = Values(("couple", "size"), (("yes", "no"), ("1", "2")), ("size",))
-    >>> possible_cells(by, [Rule("couple=yes => size>=2")]).tolist()
+    >>> by = Values(("couple", "beds"), (("yes", "no"), ("1", "2")), ("beds",))
+    >>> possible_cells(by, [Rule("couple=yes => beds>=2")]).tolist()
     [False, True, True, True]
     """
     found = np.ones(values.shape, dtype=bool)

@@ -58,7 +58,7 @@ class QueryOptions(Printing, panel=QUESTION):
     )
     where: Sequence[str] = option(
         (),
-        help="Only groups with this value of an attribute. Repeatable.",
+        help="Only groups, or rows of a table, with this value of an attribute. Repeatable.",
         metavar="ATTRIBUTE=VALUE",
         repeats=True,
     )
@@ -83,7 +83,9 @@ class QueryOptions(Printing, panel=QUESTION):
         None, help="Which size do this fraction of the groups not exceed?"
     )
     mean: bool = option(False, help="What is the mean size?")
-    total: bool = option(False, help="How many groups are there, and how many entities?")
+    total: bool = option(
+        False, help="How many groups are there, and how many entities? Of a table: how many rows?"
+    )
     people: bool = option(
         False, help="How many people of each class are there? --where may then name classes too."
     )

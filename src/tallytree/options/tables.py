@@ -111,6 +111,9 @@ class TableOptions(CellOptions, Releasing, panel=PLAN):
     want
         Tables that matter, each a level and attributes: ``"county:age"``, ``"state:age,sex"``,
         ``"state"``. All of them where left out.
+    known
+        Public tables of known totals: region, attributes, count. They are kept exactly and never
+        compared with the data; the loss is then that of replacing one unit by another.
     """
 
     want: str | Sequence[str] = option(
@@ -120,6 +123,14 @@ class TableOptions(CellOptions, Releasing, panel=PLAN):
         metavar="LEVEL:ATTRIBUTES",
         text=one_entry,
         repeats=True,
+    )
+    known: Any = option(
+        (),
+        help="Table of known totals, kept exactly: region, attributes, count. Repeatable.",
+        metavar="FILE",
+        text=one_entry,
+        repeats=True,
+        rare=True,
     )
 
 

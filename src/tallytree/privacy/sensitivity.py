@@ -22,8 +22,9 @@ Not so where a value follows from the entities: the entity by which a group of s
 to another changes 2s − 1 cumulative counts, and there is no function for that.
 
 Where the unit is a whole group, neighbours differ by one group with all its entities, of any size,
-in any leaf; only the ``size_…`` families at bins and blocks of sizes are measured then, and people
-with a public bound on the entities of a group.
+in any leaf; only ``size_bins`` and ``size_blocks`` are measured then, and people with a public bound
+on the entities of a group. An entity *moves* a group from one bin to another: ``moved_size_bins``
+and ``moved_size_blocks`` are the same questions where entities are protected.
 
 Sizes may be cut off at a public largest size: that lowers the growth of a size, never raises it.
 All proofs bound one entity first and add up over k entities by the triangle inequality, which gives
@@ -170,6 +171,32 @@ def size_blocks_sensitivity(*, contributions: int = 1) -> Sensitivity:
     """
     a, b = BLOCK_WEIGHTS
     return _for_units(Sensitivity(a + b, a * a + b * b), contributions)
+
+
+def moved_size_bins_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Groups per bin of sizes, where entities are protected: l1 = 2k, l2² = 2k², whatever their
+    quantities.
+
+    One entity takes its group from one size to another in the same region (or row of a table by
+    attributes). Bins do not overlap, so one count falls by 1 and one rises by 1; inside a bin
+    nothing changes, and a private group that comes or goes changes one count alone. Which bins are
+    asked about may follow from noisy answers already given. Reached when k groups of one bin all
+    move to the same other bin.
+    """
+    return _for_units(Sensitivity(2, 2), contributions)
+
+
+def moved_size_blocks_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """a times the groups per bin and b times the groups per block of bins, where entities are
+    protected: l1 = 2k (a + b), l2² = 2k² (a² + b²).
+
+    One entity takes its group out of one bin and puts it into another, as in
+    :func:`moved_size_bins_sensitivity`: two answers about bins change by a each. If the bins lie in
+    different blocks, two about blocks change by b each, otherwise none. Reached when k groups of
+    one bin all move to the same bin of another block.
+    """
+    a, b = BLOCK_WEIGHTS
+    return _for_units(Sensitivity(2 * (a + b), 2 * (a * a + b * b)), contributions)
 
 
 def largest_size_sensitivity(*, max_quantity: int = 1, contributions: int = 1) -> Sensitivity:

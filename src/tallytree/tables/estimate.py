@@ -12,7 +12,7 @@ from tallytree.lattice.precision import model_variance
 from tallytree.lattice.zeros import given_zeros
 from tallytree.model.arrays import FloatArray
 from tallytree.tables.measure import NoisyTable
-from tallytree.tables.plan import TablePlan
+from tallytree.tables.plan import TablePlan, known_parts
 
 # Numbers of the leaves that are in memory at once.
 AT_ONCE = 1 << 22
@@ -65,6 +65,11 @@ class Estimates:
             if key.level == level:
                 sums = table.values[first:last].astype(np.float64)
                 found += self._weights[key] * self.plan.axes.from_sums(key.parts, sums)
+        for known in self.plan.facts.known:
+            if known.level == level:
+                sums = known.counts[first:last].astype(np.float64)
+                parts = known_parts(self.plan.axes, known)
+                found += self.plan.known_precision * self.plan.axes.from_sums(parts, sums)
         return found
 
     def _from_below(self, level: int) -> FloatArray:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from tallytree.errors import InputError
 from tallytree.lattice.tables import Axes, TableKey
 from tallytree.model.confidential_table import PublicTable
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.known import Known, settled_totals
 from tallytree.model.part import kept_rows, part_of
-from tallytree.model.rules import rule_from
+from tallytree.model.rules import possible_cells, rule_from
 from tallytree.model.values import values_from_json
 from tallytree.options.tables import TableOptions
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
@@ -21,6 +24,7 @@ from tallytree.tables.plan import (
     PlannedTable,
     TablePlan,
     axes_of,
+    beside_known,
     plan_of_shares,
     query_name,
 )
@@ -39,7 +43,10 @@ VALUES_PUBLIC = "the values of attributes are lists that were stated"
 def table_manifest(plan: TablePlan, options: TableOptions, *, secure: bool) -> Manifest:
     """Everything that ``manifest.json`` says about a table, all of it public."""
     facts, tree = plan.facts, plan.facts.hierarchy
-    guarantee = Guarantee(plan.budget, facts.unit, (REGIONS_FIXED,), secure, alone=facts.alone)
+    held = tuple(one.words(tree, facts.values) for one in facts.known)
+    guarantee = Guarantee(
+        plan.budget, facts.unit, (REGIONS_FIXED, *held), secure, alone=facts.alone
+    )
     records = tuple(
         MechanismRecord(
             MECHANISM,
@@ -57,6 +64,10 @@ def table_manifest(plan: TablePlan, options: TableOptions, *, secure: bool) -> M
         "mechanism": {"name": MECHANISM, "want": wanted_names(options)},
         "attributes": facts.values.described(),
         "rules": [rule.described() for rule in facts.rules],
+        "known": [
+            {"level": one.level, "by": list(one.margin), "counts": one.counts.tolist()}
+            for one in facts.known
+        ],
         "levels": [
             {"level": level, "name": name, "regions": tree.level_size(level)}
             for level, name in enumerate(tree.level_names)
@@ -108,16 +119,23 @@ def _table(plan: TablePlan, table: PlannedTable) -> dict[str, Any]:
 
 def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicTable:
     """What a manifest says is public."""
-    privacy = manifest["privacy"]
-    return PublicTable(
+    privacy, values = manifest["privacy"], values_from_json(manifest["attributes"])
+    rules = tuple(rule_from(told) for told in manifest["rules"])
+    given = [
+        Known(int(one["level"]), tuple(one["by"]), np.array(one["counts"], dtype=np.int64))
+        for one in manifest["known"]
+    ]
+    possible = possible_cells(values, rules)
+    facts = PublicTable(
         hierarchy,
-        values_from_json(manifest["attributes"]),
+        values,
         unit_from_json(privacy["unit"]),
         part_of(manifest),
         str(privacy["alone"]),
         str(manifest["public"]["regions"]),
-        tuple(rule_from(told) for told in manifest["rules"]),
+        rules,
     )
+    return beside_known(facts, settled_totals(hierarchy, values, given, possible))
 
 
 def plan_from_manifest(manifest: Manifest, hierarchy: Hierarchy) -> TablePlan:

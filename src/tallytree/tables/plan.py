@@ -7,10 +7,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +25,17 @@ from tallytree.lattice.precision import (
 )
 from tallytree.lattice.split import Wanted, cells_wanted, planned_shares, ranges_wanted
 from tallytree.lattice.tables import Axes, TableKey
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.confidential_table import PublicTable
+from tallytree.model.known import Known, settled_totals, without_alternative
 from tallytree.model.values import Values
 from tallytree.options.tables import TableOptions
-from tallytree.privacy.budget import Budget, noise_for, refuse_many_changes
+from tallytree.privacy.budget import (
+    Budget,
+    budget_for_replacing,
+    noise_for,
+    refuse_many_changes,
+)
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity, histogram_sensitivity
 
@@ -40,6 +47,9 @@ LEAST_FOR_BLOCKS = 16
 _LIKE_WORDS = re.compile(r',|"| in ')
 # Tables on all levels together, classes of ordered attributes included, that a plan chooses from.
 MOST_TABLES = 2_000
+# Known totals count so many times as much as anything measured.
+KNOWN_BETTER = 1e6
+ONLY_CELL = "the only cell that known totals and rules leave"
 
 
 @dataclass(frozen=True)
@@ -80,9 +90,24 @@ class TablePlan:
 
     @cached_property
     def own(self) -> FloatArray:
-        """What the tables of each level tell of each component."""
+        """What the tables of each level tell of each component, known totals included."""
+        return self.measured_precision + self.known_precision * self.known_components
+
+    @cached_property
+    def measured_precision(self) -> FloatArray:
+        """What the noisy tables of each level tell of each component."""
         variances = {table.key: table.noise.variance for table in self.tables}
         return own_precision(self.axes, variances, self.facts.hierarchy.n_levels)
+
+    @cached_property
+    def known_precision(self) -> float:
+        """At which known totals count in least squares; whole numbers keep them exactly."""
+        return KNOWN_BETTER * float(self.measured_precision.max())
+
+    @cached_property
+    def known_components(self) -> BoolArray:
+        """Which components of each level known totals tell, ``(n_levels, n_components)``."""
+        return known_components(self.axes, self.facts)
 
     @cached_property
     def upward(self) -> FloatArray:
@@ -95,7 +120,8 @@ class TablePlan:
         of a partition have several sizes.
         """
         most = max(excess(self.axes, table.key.parts) for table in self.tables)
-        return posterior_variance(self.facts.hierarchy, self.upward) * most
+        found = posterior_variance(self.facts.hierarchy, self.upward) * most
+        return np.where(self.known_components[self.facts.hierarchy.level_of], 0.0, found)
 
     def drawn(self, parts: tuple[int, ...]) -> IntArray:
         """Numbers of a table, per region, that are measured: all but those that count impossible
@@ -132,14 +158,64 @@ def _axis(values: Values, name: str) -> Axis:
     return even_axis(n_values, widths)
 
 
+def known_components(axes: Axes, facts: PublicTable) -> BoolArray:
+    """Which components of each level follow from known totals."""
+    partitions = np.array(axes.partitions).reshape(len(axes.partitions), -1)
+    found = np.zeros((facts.hierarchy.n_levels, len(partitions)), dtype=bool)
+    for one in facts.known:
+        found[one.level] = np.all(partitions <= known_parts(axes, one), axis=1)
+    return found
+
+
+def known_parts(axes: Axes, known: Known) -> tuple[int, ...]:
+    """The partitions of known totals."""
+    return tuple(part if place in known.margin else 0 for place, part in enumerate(axes.finest))
+
+
+def with_known(facts: PublicTable, sources: Any) -> PublicTable:
+    """Public facts with the known totals of some tables."""
+    from tallytree.ingest.known import read_known  # loads Arrow's readers
+
+    several = isinstance(sources, (list, tuple))
+    tree, values = facts.hierarchy, facts.values
+    given = [read_known(one, tree, values) for one in (sources if several else [sources])]
+    known = settled_totals(tree, values, given, facts.possible)
+    return beside_known(facts, known)
+
+
+def beside_known(facts: PublicTable, known: tuple[Known, ...]) -> PublicTable:
+    """Public facts with known totals; those whom these and rules leave one cell are not covered."""
+    if not known:
+        return facts
+    some = without_alternative(facts.hierarchy, facts.values, known, facts.possible)
+    alone = facts.alone.removesuffix(ONLY_CELL).removesuffix(" or in ")
+    alone = " or in ".join(filter(None, [alone, ONLY_CELL if some else ""]))
+    return replace(facts, known=known, alone=alone)
+
+
+def loss_of(options: TableOptions, facts: PublicTable) -> Budget:
+    """The budget: beside known totals the stated loss is that of replacing one unit by another.
+
+    Nobody comes or goes where totals stand fixed, so neighbours differ by what one unit is. Noise
+    for adding or removing a unit at half of ε, or a quarter of ρ, keeps the stated loss of
+    replacing it, whatever is known: known totals are constants, so all that depends on the data are
+    noisy tables, and replacing is one step of removing and one of adding. For a table of counts this
+    is the noise for l1 = 2k at the whole ε.
+    """
+    budget = options.loss()
+    return budget_for_replacing(budget) if facts.known and not budget.replacing else budget
+
+
 def plan_table(options: TableOptions, facts: PublicTable) -> TablePlan:
     """The plan that makes the errors of the wanted tables small."""
+    facts = with_known(facts, options.known) if options.known else facts
     axes = axes_of(facts.values)
     refuse_many_tables(facts.values, facts.hierarchy.n_levels)
-    budget = options.loss()
+    budget = loss_of(options, facts)
     sizes = [facts.hierarchy.level_size(level) for level in range(facts.hierarchy.n_levels)]
     wanted = _wanted(options, facts, axes)
-    shares = planned_shares(axes, sizes, wanted, budget.definition)
+    known = known_components(axes, facts)
+    shares = planned_shares(axes, sizes, wanted, budget.definition, known)
     return plan_of_shares(facts, axes, budget, shares)
 
 
@@ -166,6 +242,11 @@ def plan_of_shares(
     refuse_many_changes(budget, [bound])
     if not shares or sum(shares.values()) != 1 or min(shares.values()) <= 0:
         raise RequestError("The shares of the tables are above 0 and add up to 1.")
+    if facts.known and not budget.replacing:
+        raise RequestError("Beside known totals the loss is that of replacing one unit by another.")
+    known = known_components(axes, facts)
+    if any(known[key.level, axes.partitions.index(key.parts)] for key in shares):
+        raise RequestError("Known totals are not measured.")
     tables = tuple(
         PlannedTable(
             key, share, bound, noise_for(Budget(budget.definition, budget.total * share), bound)

@@ -248,6 +248,12 @@ class TableRelease(Published):
         if possible is not None:
             cells = self.levels[-1].cell % self.attributes.n_cells
             checks.append(Check("no count breaks a rule", bool(possible[cells].all())))
+        for known in self.plan.facts.known:
+            found = np.zeros(known.counts.size, dtype=np.int64)
+            part = self.margin(known.level, known.margin)
+            found[part.cell] = part.n
+            kept = np.array_equal(found, known.counts.ravel())
+            checks.append(Check(f"known totals of {tree.level_names[known.level]} hold", kept))
         for level in range(1, tree.n_levels):
             cells, apart = _differences(again[level - 1], self.levels[level - 1])
             regions = np.unique(cells[apart != 0] // self.attributes.n_cells)

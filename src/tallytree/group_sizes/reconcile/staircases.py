@@ -506,12 +506,16 @@ def window_means(values: FloatArray) -> FloatArray:
 
 def _counts(n_groups: IntArray, whole: IntArray, large: IntArray) -> CountsBySize:
     """Counts by size from whole curves and the sizes of the groups past them."""
-    exactly = -np.diff(whole, axis=1, prepend=n_groups[:, None])
-    region, size = np.nonzero(exactly)
+    # Few sizes have groups: where curves fall is marked before anything is subtracted.
+    falls = np.empty(whole.shape, dtype=np.bool_)
+    np.not_equal(whole[:, 0], n_groups, out=falls[:, 0])
+    np.not_equal(whole[:, 1:], whole[:, :-1], out=falls[:, 1:])
+    region, size = np.nonzero(falls)
+    before = np.where(size > 0, whole[region, size - 1], n_groups[region])
     far = np.repeat(np.arange(len(n_groups)), whole[:, -1])
     return counts_from_runs(
         np.concatenate([region, far]),
         np.concatenate([size, large]).astype(np.int64),
-        np.concatenate([exactly[region, size], np.ones_like(far)]),
+        np.concatenate([before - whole[region, size], np.ones_like(far)]),
         len(n_groups),
     )
