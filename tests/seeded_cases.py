@@ -242,6 +242,22 @@ def matching() -> Iterator[Case]:
         yield f"bottom-up, {view}, {name}", lambda options=options: of_people(**options)
 
 
+def in_bins() -> Iterator[Case]:
+    """Group sizes in bins of sizes, where entities are protected."""
+    for name, budget in product(READ, BUDGETS):
+        for bound in (12, None):
+            yield (
+                f"size-bins, {name}, {budget}, bound {bound}",
+                lambda name=name, budget=budget, bound=bound: tt.release(
+                    read(PEOPLE, **LEVELS, **READ[name]),
+                    mechanism="size-bins",
+                    max_size=bound,
+                    insecure_seed=SEED,
+                    **BUDGETS[budget],
+                ),
+            )
+
+
 def dense() -> Iterator[Case]:
     """Group sizes by the mechanisms that need dense tables; small ones where a solver is called."""
     for mechanism, offered in DENSE.items():
@@ -624,4 +640,16 @@ def tables() -> Iterator[Case]:
         yield f"table by {name}, {loss}", lambda options=options: tt.table(rows, **options)
 
 
-FAMILIES = (adaptive, matching, dense, values, histograms, grids, degrees, maps, streams, tables)
+FAMILIES = (
+    adaptive,
+    matching,
+    in_bins,
+    dense,
+    values,
+    histograms,
+    grids,
+    degrees,
+    maps,
+    streams,
+    tables,
+)

@@ -330,8 +330,7 @@ CASES |= {
     "values, units, by, zcdp": lambda rng: tables_of_values(rng, 3, by="sex=f,m", **ZCDP),
 }
 for _mechanism in MECHANISMS:
-    # Views of matching follow; tree-program measures what tree-dp does; size-bins has neighbours of
-    # its own.
+    # Views of matching follow; tree-program measures what tree-dp does; size-bins follows too.
     if _mechanism in ("matching", "tree-program", "size-bins"):
         continue
     for _name, _loss in (("", PURE), (", zcdp", ZCDP)):
@@ -364,7 +363,9 @@ for _name, _kind, _loss in (
     ("units", UNITS, PURE),
     ("quantities, zcdp", QUANTITIES | PRIVATE, ZCDP),
 ):
-    CASES[f"adaptive, {_name}"] = lambda rng, kind=_kind, loss=_loss: group_sizes(rng, kind, **loss)
+    CASES[f"adaptive, {_name}"] = lambda rng, kind=_kind, loss=_loss: group_sizes(
+        rng, kind, mechanism="adaptive", **loss
+    )
 CASES["cumulative, bound paid for"] = lambda rng: group_sizes(
     rng, QUANTITIES | PRIVATE, view="cumulative", max_size_budget="1/3", **PURE
 )
@@ -408,6 +409,37 @@ for _name, _loss, _bound in (
 ):
     CASES[f"whole groups, {_name}"] = lambda rng, loss=_loss, bound=_bound: group_sizes(
         rng, WHOLE_GROUPS, max_size=bound, budget=["0.2", "0.3", "0.5"], **loss
+    )
+    for _kind_name, _kind in (
+        ("quantities", QUANTITIES),
+        ("quantities, private groups", QUANTITIES | PRIVATE),
+        ("units", QUANTITIES | UNITS),
+    ):
+        CASES[f"size-bins, {_kind_name}, {_name}"] = (
+            lambda rng, loss=_loss, bound=_bound, kind=_kind: group_sizes(
+                rng,
+                kind,
+                n_groups=3 if kind.get("contributions") else None,
+                mechanism="size-bins",
+                max_size=bound,
+                **loss,
+            )
+        )
+
+# With few groups the look is blind and the bound on quantities decides; at a large ε it shows
+# enough to predict from.
+for _name, _kind, _loss in (
+    ("quantities", QUANTITIES, PURE),
+    ("large quantities", {"max_quantity": 30}, PURE),
+    ("large quantities, private groups, zcdp", {"max_quantity": 30} | PRIVATE, ZCDP),
+    ("quantities, units, zcdp", QUANTITIES | UNITS, ZCDP),
+    ("quantities, much is seen", QUANTITIES, {"epsilon": Fraction(500)}),
+    ("quantities, private, much is seen", QUANTITIES | PRIVATE, {"epsilon": Fraction(500)}),
+    ("large quantities, much is seen", {"max_quantity": 300}, {"epsilon": Fraction(500)}),
+    ("quantities, classes", QUANTITIES | {"classes": "1,2-3,4,5-25,26+"}, PURE),
+):
+    CASES[f"auto, {_name}"] = lambda rng, kind=_kind, loss=_loss: group_sizes(
+        rng, kind, n_groups=3, **loss
     )
 
 
@@ -475,6 +507,9 @@ PLANTED = {
     "values, every step a bin, zcdp": (planning, "size_blocks_sensitivity"),
     "whole groups, bound 40": (planning, "size_blocks_sensitivity"),
     "whole groups, bound 12, zcdp": (planning, "size_blocks_sensitivity"),
+    "size-bins, quantities, bound 12": (planning, "moved_size_bins_sensitivity"),
+    "size-bins, quantities, bound 40": (planning, "moved_size_blocks_sensitivity"),
+    "auto, large quantities": (planning, "moved_size_bins_sensitivity"),
     "chain": (planning, "chain_sensitivity"),
     "chain, zcdp": (planning, "chain_sensitivity"),
 }

@@ -136,12 +136,6 @@ def test_what_would_tell_of_the_group_is_refused() -> None:
             tt.release(counts, epsilon=1, **options)
     with pytest.raises(RequestError, match="leave view out"):
         tt.release(counts, epsilon=1, view="cumulative")
-    with pytest.raises(RequestError, match="unit='group'"):
-        tt.release(
-            tt.read(people(), group="household", levels=["state"], public="groups"),
-            epsilon=1,
-            mechanism="size-bins",
-        )
     with pytest.raises(InputError, match="no public place"):
         ConfidentialCounts(
             PublicFacts(counts.hierarchy, unit=counts.public.unit),

@@ -21,6 +21,8 @@ from tallytree.privacy.sensitivity import (
     histogram_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    moved_size_bins_sensitivity,
+    moved_size_blocks_sensitivity,
     people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
@@ -373,6 +375,44 @@ def test_bins_and_blocks_where_several_whole_groups_come_or_go(block: int, k: in
 def test_blocks_of_bins_where_a_whole_group_comes_or_goes(block: int) -> None:
     bins = SizeBins(np.array([0, 1, 2, 3, 4, 8]), block)
     assert whole_group_change(in_bins(bins)) == size_blocks_sensitivity()
+
+
+@both_settings
+@bounded
+@pytest.mark.parametrize("edges", [[0, 1, 2, 3, 4], [0, 2, 4, 30], [1, 2, 10]])
+def test_bins_of_sizes_change_by_two_where_an_entity_moves_a_group(
+    edges: list[int], private: bool, max_quantity: int, contributions: int
+) -> None:
+    found = measured(
+        in_bins(SizeBins(np.array(edges))),
+        private=private,
+        max_quantity=max_quantity,
+        contributions=contributions,
+    )
+    stated = moved_size_bins_sensitivity(contributions=contributions)
+    assert found.l1 <= stated.l1
+    assert found.l2_squared <= stated.l2_squared
+    if edges == [0, 1, 2, 3, 4]:
+        assert found == stated
+
+
+@both_settings
+@bounded
+@pytest.mark.parametrize("block", [2, 3])
+def test_blocks_of_bins_where_an_entity_moves_a_group(
+    block: int, private: bool, max_quantity: int, contributions: int
+) -> None:
+    found = measured(
+        in_bins(SizeBins(np.array([0, 1, 2, 3, 4, 5, 6, 8]), block)),
+        private=private,
+        max_quantity=max_quantity,
+        contributions=contributions,
+    )
+    stated = moved_size_blocks_sensitivity(contributions=contributions)
+    assert found.l1 <= stated.l1
+    assert found.l2_squared <= stated.l2_squared
+    if block == 2:
+        assert found == stated
 
 
 @pytest.mark.parametrize("query", [counts, cumulative, n_groups])

@@ -11,8 +11,7 @@ from tallytree.group_sizes.manifest import (
     mechanism_of,
 )
 from tallytree.group_sizes.mechanisms.table import mechanism_named
-from tallytree.group_sizes.plan.plan import plan_release
-from tallytree.group_sizes.plan.traits import traits_of
+from tallytree.group_sizes.plan.plan import SIZE_LOOK, plan_release
 from tallytree.group_sizes.release.tables import regions_of_folder
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.accounting import MechanismRecord
@@ -25,6 +24,8 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    moved_size_bins_sensitivity,
+    moved_size_blocks_sensitivity,
     people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
@@ -48,11 +49,12 @@ def group_sizes_again(folder: Folder) -> Manifest:
     again = group_sizes_manifest(plan, facts, secure=manifest["privacy"]["private"] is True)
     chosen = mechanism_named(plan.mechanism)
     again = chosen.describe(again, chosen.settle(plan, facts, manifest), facts)
-    # Intervals of whole groups need to know how far regions differ; of other mechanisms the fit is
+    # Intervals of bins need to know how far regions differ; of other mechanisms the fit is
     # there where it has facts.
-    if "fit" in mechanism or facts.whole_groups:
+    in_bins = "bins" in again["mechanism"]
+    if "fit" in mechanism or in_bins:
         fit = dict(mechanism.get("fit", {}))
-        fit |= {"differences": fit.get("differences", [])} if facts.whole_groups else {}
+        fit |= {"differences": fit.get("differences", [])} if in_bins else {}
         again["mechanism"] = {**again["mechanism"], "fit": fit}
     return again
 
@@ -73,11 +75,10 @@ def _check_request(folder: Folder) -> Check:
     manifest = folder.manifest
     hierarchy, _ = regions_of_folder(folder)
     facts = facts_of(manifest, hierarchy)
-    plan = plan_release(ReleaseOptions.told(manifest["request"]), facts)
+    asked = plan_release(ReleaseOptions.told(manifest["request"]), facts)
+    plan = mechanism_named(asked.mechanism).settle(asked, facts, manifest).plan
     kept = "every region" if plan.totals == "regions" else "root"
     mechanism = mechanism_of(plan, facts)
-    if plan.awaits_look and traits_of(plan.mechanism).chooses_questions:
-        del mechanism["views"]  # chosen after the first look
     expected = {**mechanism, "kept": kept, "regions": hierarchy.fingerprint}
     stated = {
         **manifest["mechanism"],
@@ -88,7 +89,7 @@ def _check_request(folder: Folder) -> Check:
     if plan.budget != budget_of(manifest["privacy"]):
         wrong.append("loss")
     shares = [level["share"] for level in manifest["privacy"]["levels"]]
-    if not plan.awaits_look and shares != [str(level.share) for level in plan.levels]:
+    if not asked.awaits_look and shares != [str(level.share) for level in plan.levels]:
         wrong.append("shares")
     return Check(
         "mechanism and regions are those of the request",
@@ -127,9 +128,12 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "hybrid": hybrid_sensitivity(**units),
         "staircase": hybrid_sensitivity(**units),
         "first look": hybrid_sensitivity(**units),
+        SIZE_LOOK: moved_size_bins_sensitivity(contributions=contributions),
         "largest size": largest_size_sensitivity(**units),
         "group totals": group_totals_sensitivity(contributions=contributions),
         "people": people_sensitivity(contributions=contributions),
+        "bins": moved_size_bins_sensitivity(contributions=contributions),
+        "blocks": moved_size_blocks_sensitivity(contributions=contributions),
     }
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import VerificationError
-from tallytree.group_sizes.plan.plan import LevelPlan, Plan, QueryPlan
+from tallytree.group_sizes.plan.choice import Choice
+from tallytree.group_sizes.plan.plan import SIZE_LOOK, LevelPlan, Plan, QueryPlan
 from tallytree.group_sizes.plan.size_bins import SizeBins
 from tallytree.group_sizes.plan.traits import traits_of
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
@@ -258,7 +259,7 @@ def with_split(manifest: Manifest, plan: Plan, facts: PublicFacts) -> Manifest:
         manifest["privacy"],
         group_sizes_manifest(plan, facts, secure=manifest["privacy"]["private"]),
     )
-    split = {name: chosen["privacy"][name] for name in ("levels", "composition")}
+    split = {name: chosen["privacy"][name] for name in ("levels", "side_queries", "composition")}
     why = (
         "given"
         if plan.request.budget != "auto"
@@ -297,6 +298,18 @@ def bins_of(manifest: Manifest) -> SizeBins:
     return SizeBins(edges, block)
 
 
+def with_choice(manifest: Manifest, plan: Plan, facts: PublicFacts, choice: Choice) -> Manifest:
+    """The manifest of a release whose mechanism was chosen after its look at bins of sizes: which,
+    and why.
+    """
+    return {**manifest, "mechanism": {**mechanism_of(plan, facts), "chosen": choice.to_json()}}
+
+
+def choice_of(manifest: Manifest) -> Choice:
+    """What ``with_choice`` wrote down."""
+    return Choice.from_json(manifest["mechanism"]["name"], manifest["mechanism"]["chosen"])
+
+
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
     """The manifest with facts about how the consistent fit went, known only afterwards."""
     return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
@@ -325,6 +338,8 @@ def composition_of(plan: Plan, facts: PublicFacts) -> Composition:
     parts = [record(level, "group totals", query) for level, query in enumerate(plan.group_totals)]
     if plan.largest_size is not None:
         parts.append(record(None, "largest size", plan.largest_size))
+    if plan.size_look is not None:
+        parts.append(record(None, SIZE_LOOK, plan.size_look))
     if plan.first_look is not None:
         parts.append(record(None, "first look", plan.first_look))
     for level in plan.levels:
@@ -359,6 +374,8 @@ def _side_queries(plan: Plan, loss: str) -> list[dict[str, Any]]:
     queries: list[dict[str, Any]] = []
     if plan.largest_size is not None:
         queries.append({"query": "largest size"} | _query(plan.largest_size, loss))
+    if plan.size_look is not None:
+        queries.append({"query": SIZE_LOOK} | _query(plan.size_look, loss))
     if plan.first_look is not None:
         queries.append({"query": "first look"} | _query(plan.first_look, loss))
     for level, query in enumerate(plan.group_totals):

@@ -242,6 +242,8 @@ def _release(
     progress: Progress,
 ) -> Release | WrittenRelease:
     options = _bounded_by_classes(options, counts.public)
+    if not isinstance(counts, ConfidentialCounts) and options.mechanism is None:
+        options = _staircases(options)
     facts = counts.public
     plan = plan_release(options, facts)
     mechanism = mechanism_named(plan.mechanism)
@@ -264,7 +266,8 @@ def _release(
         tell=altered_by_bounds(counts, plan) if options.tell_owner else None,
     ) as paid:
         measured = mechanism.measure(counts, plan, facts, paid.stream, progress)
-        measured = measured.with_people(measure_people(counts, plan, paid.stream))
+        people = measure_people(counts, measured.settled.plan, paid.stream)
+        measured = measured.with_people(people)
         manifest = mechanism.describe(paid.manifest, measured.settled, facts)
         paid.measured(manifest, measured_tables(facts.lattice, measured.noisy, facts.counted))
     made = _estimated(mechanism, measured, facts, manifest, progress)
@@ -343,6 +346,11 @@ def _written_there(
         return None
     manifest = with_split(paid.manifest, written.plan, counts.public)
     return WrittenRelease(hierarchy, manifest, written, work.target)
+
+
+def _staircases(options: ReleaseOptions) -> ReleaseOptions:
+    """The default where other machines hold the counts, which measure no bins of sizes."""
+    return options if options.view is not None else replace(options, mechanism="adaptive")
 
 
 def _bounded_by_classes(options: ReleaseOptions, facts: PublicFacts) -> ReleaseOptions:

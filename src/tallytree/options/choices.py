@@ -19,6 +19,7 @@ Mechanism = Literal[
     "chain",
     "topdown",
     "size-bins",
+    "auto",
 ]
 View = Literal[
     "naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks", "people"

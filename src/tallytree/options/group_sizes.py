@@ -28,7 +28,10 @@ class ReleaseOptions(Releasing, panel=EXPERTS):
     ----------
     mechanism
         ``"adaptive"`` (default), which measures blocks of sizes that follow from earlier answers
-        and suits sizes of any kind; ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a
+        and suits sizes of any kind; ``"size-bins"``, which counts groups in bins of sizes, whatever
+        the quantities of entities; ``"auto"`` (default where entities have quantities), which takes
+        whichever of the two is predicted to be nearer after a look that takes 2 % of the budget;
+        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a
         view is named) or ``"bottom-up"``; or one of fioretto2021, which need dense tables of
         regions × sizes: ``"tree-dp"``, ``"tree-exact"``, ``"tree-relaxed"``, ``"tree-program"``,
         ``"cumulative-relaxed"``, ``"cumulative-dp"``, ``"cumulative-exact"``, ``"chain"``,
@@ -84,7 +87,8 @@ class ReleaseOptions(Releasing, panel=EXPERTS):
 
     mechanism: Mechanism | None = option(
         None,
-        help=f"One of: {names(Mechanism)}. Default: adaptive, or matching if a view is named.",
+        help=f"One of: {names(Mechanism)}. Default: adaptive, auto with quantities, matching if a "
+        "view is named.",
         panel=PLAN,
         rare=True,
     )

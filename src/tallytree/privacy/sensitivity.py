@@ -22,8 +22,9 @@ Not so where a value follows from the entities: the entity by which a group of s
 to another changes 2s − 1 cumulative counts, and there is no function for that.
 
 Where the unit is a whole group, neighbours differ by one group with all its entities, of any size,
-in any leaf; only the ``size_…`` families at bins and blocks of sizes are measured then, and people
-with a public bound on the entities of a group.
+in any leaf; only ``size_bins`` and ``size_blocks`` are measured then, and people with a public bound
+on the entities of a group. An entity *moves* a group from one bin to another: ``moved_size_bins``
+and ``moved_size_blocks`` are the same questions where entities are protected.
 
 Sizes may be cut off at a public largest size: that lowers the growth of a size, never raises it.
 All proofs bound one entity first and add up over k entities by the triangle inequality, which gives
@@ -172,6 +173,32 @@ def size_blocks_sensitivity(*, contributions: int = 1) -> Sensitivity:
     return _for_units(Sensitivity(a + b, a * a + b * b), contributions)
 
 
+def moved_size_bins_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Groups per bin of sizes, where entities are protected: l1 = 2k, l2² = 2k², whatever their
+    quantities.
+
+    One entity takes its group from one size to another in the same region (or row of a table by
+    attributes). Bins do not overlap, so one count falls by 1 and one rises by 1; inside a bin
+    nothing changes, and a private group that comes or goes changes one count alone. Which bins are
+    asked about may follow from noisy answers already given. Reached when k groups of one bin all
+    move to the same other bin.
+    """
+    return _for_units(Sensitivity(2, 2), contributions)
+
+
+def moved_size_blocks_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """a times the groups per bin and b times the groups per block of bins, where entities are
+    protected: l1 = 2k (a + b), l2² = 2k² (a² + b²).
+
+    One entity takes its group out of one bin and puts it into another, as in
+    :func:`moved_size_bins_sensitivity`: two answers about bins change by a each. If the bins lie in
+    different blocks, two about blocks change by b each, otherwise none. Reached when k groups of
+    one bin all move to the same bin of another block.
+    """
+    a, b = BLOCK_WEIGHTS
+    return _for_units(Sensitivity(2 * (a + b), 2 * (a * a + b * b)), contributions)
+
+
 def largest_size_sensitivity(*, max_quantity: int = 1, contributions: int = 1) -> Sensitivity:
     """The largest size per region, 0 where there is none (kuo2018 footnote 6): l1 = k z, l2² = (k
     z)².
@@ -288,9 +315,12 @@ def returning_rows_sensitivity(
     _require_factors(Factors(weights, ones, ones))
     if np.any(np.diff(weights) > 0):
         raise RequestError("Weights of rows that a unit comes back to never rise.")
-    change = np.zeros_like(weights)
-    for start in range(0, min(len(weights), contributions * min_gap), min_gap):
-        change[start:] += weights[: len(weights) - start]
+    # Steps 0, g, 2g … side by side: v_t is a sum over those before t, but for those too far back.
+    width = min(min_gap, len(weights))
+    upto = np.cumsum(np.pad(weights, (0, -len(weights) % width)).reshape(-1, width), axis=0)
+    change = upto.copy()
+    change[contributions:] -= upto[: max(len(upto) - contributions, 0)]
+    change = change.ravel()[: len(weights)]
     return Sensitivity(int(change.sum()), sum(value * value for value in change.tolist()))
 
 
@@ -312,7 +342,7 @@ def _require_factors(factors: Factors) -> None:
             )
         if not np.any(factor):
             raise RequestError("Rows whose weights are all 0 ask nothing.")
-    if int(weights.sum()) * int(rows.max()) >= 2**32:  # so that all sums fit into 64 bits
+    if not factors.fit:
         raise RequestError("Weights of running rows, times the largest row's, are below 2^32.")
 
 

@@ -9,6 +9,9 @@ FIRST_LOOK_SHARE = Fraction(3, 100)
 # By attributes the shape of every cell comes from the cells of the root, which are measured well,
 # and the look tells only how far sizes reach and how to split.
 LOOK_SHARE_BY_ATTRIBUTES = Fraction(1, 100)
+# A look at bins of sizes, where entities have quantities. Whether staircases or bins are nearer is
+# told by it; staircases have a look of their own besides.
+SIZE_LOOK_SHARE = Fraction(2, 100)
 # Blocks a fifth as wide as the size they begin at, from size 0 up to sizes that no group reaches.
 RELATIVE_WIDTH = 0.2
 LARGEST_LOOK = 1 << 24

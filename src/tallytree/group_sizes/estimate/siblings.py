@@ -13,7 +13,7 @@ differ beyond their noise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -215,9 +215,18 @@ def fit_below(
     siblings: Siblings,
     differences: Differences,
     bins: SizeBins,
+    totals: IntArray | None = None,
 ) -> FloatArray:
-    """Best guesses for the children of finished parents."""
+    """Best guesses for the children of finished parents; of public numbers of groups (``totals``)
+    nothing is doubtful.
+    """
     noise, prior = variance[:, None], prior_of(siblings, differences)
+    if totals is not None:
+        prior = replace(
+            prior,
+            mean=np.maximum(totals.astype(np.float64), _TINY),
+            variance=np.full(len(totals), _TINY),
+        )
     groups = _first_guess(estimate, noise, prior, bins)
     for _ in range(_SIZE_ROUNDS):
         believed = belief(groups, noise, prior, bins)
@@ -227,7 +236,11 @@ def fit_below(
         groups = amounts[:, 0]
     expected = np.einsum("rk,krb->rb", amounts, prior.directions, optimize=True)
     guess = expected + posterior(estimate - expected, believed.free, believed.pull, noise, bins)
-    return _shared_out(guess, believed.doubt(), siblings)
+    doubt = believed.doubt()
+    if totals is not None:
+        part = doubt / np.maximum(doubt.sum(axis=1, keepdims=True), _TINY)
+        guess = guess + part * (totals - guess.sum(axis=1))[:, None]
+    return _shared_out(guess, doubt, siblings)
 
 
 def _first_guess(

@@ -33,13 +33,20 @@ from tallytree.model.hierarchy import Hierarchy
 
 # Prior variance, in noise variances, of counts about which nothing is assumed.
 _UNKNOWN = 1e9
+# Bins that are not seen, small sizes before large ones, are doubtful too, but only so much beside
+# those that are; θ by bisection.
+_LEAST_DOUBT, _BISECTIONS = 1e-9, 200
 # The curve beyond the last size seen follows the sizes down to half of it, and falls at least so
 # fast that its tail is finite.
 _NEAR_PART, _SLOWEST_FALL = 0.5, -2.0
 
 
 def fit_size_bins(
-    hierarchy: Hierarchy, answers: list[IntArray], variances: list[float], bins: SizeBins
+    hierarchy: Hierarchy,
+    answers: list[IntArray],
+    variances: list[float],
+    bins: SizeBins,
+    totals: IntArray | None = None,
 ) -> tuple[FloatArray, tuple[Differences, ...]]:
     """Estimated groups per region and bin, at least 0, children adding up to their parent but for
     rounding errors.
@@ -51,6 +58,8 @@ def fit_size_bins(
         :func:`tallytree.group_sizes.measure.size_bins.answers_of` asks.
     variances
         Of each level: variance of the noise.
+    totals
+        Groups of every region, where they are public: every region's counts are fitted to them.
 
     Returns
     -------
@@ -58,16 +67,28 @@ def fit_size_bins(
         The estimates, and of each level below the root how far its regions were found to differ.
     """
     own = np.concatenate([least_squares(level, bins) for level in answers])
+    if totals is not None:
+        own = with_totals(own, totals, bins)
     combined, variance = combine_upwards(hierarchy, own, np.asarray(variances))
     fit, found = np.zeros_like(combined), []
-    fit[0] = _root(combined[0], float(variance[0]), bins)
+    fit[0] = _root(combined[0], float(variance[0]), bins, None if totals is None else totals[0])
     for level in range(1, hierarchy.n_levels):
         here = hierarchy.level_slice(level)
         siblings = siblings_of(hierarchy, level, fit)
         differences = find_differences(combined[here], variance[here, None], siblings, bins)
-        fit[here] = fit_below(combined[here], variance[here], siblings, differences, bins)
+        known = None if totals is None else totals[here]
+        fit[here] = fit_below(combined[here], variance[here], siblings, differences, bins, known)
         found.append(differences)
     return fit, tuple(found)
+
+
+def with_totals(estimates: FloatArray, totals: IntArray, bins: SizeBins) -> FloatArray:
+    """Least squares estimates whose sums are known: x + Q⁻¹1 (n − 1ᵀx)/(1ᵀQ⁻¹1), region by region.
+
+    What is then left of the covariance is again the same matrix for all regions, but for a factor.
+    """
+    along = solve(np.ones((1, bins.n_bins)), bins)
+    return estimates + (totals - estimates.sum(axis=1))[:, None] * (along / along.sum())
 
 
 def doubts(
@@ -138,13 +159,15 @@ def combine_upwards(
     return combined, variance
 
 
-def _root(estimate: FloatArray, variance: float, bins: SizeBins) -> FloatArray:
+def _root(
+    estimate: FloatArray, variance: float, bins: SizeBins, total: int | None = None
+) -> FloatArray:
     """The root's counts: as measured where groups are seen, near a falling curve elsewhere; at
-    least 0, the total kept.
+    least 0, the total kept: that of the estimates, or the public one.
     """
     noise = np.array([[variance]])
     std = float(np.sqrt(variance * solve_diagonal(bins)[0]))
-    seen = seen_bins(estimate, std, bins.edges)
+    seen = seen_bins(estimate, std, bins.edges, total)
     curve = np.where(seen, 0.0, _falling_on(estimate, seen, bins))
     # The curve's height, 1 give or take 1 before the counts beyond are asked: sizes may end where
     # they were last seen.
@@ -155,7 +178,25 @@ def _root(estimate: FloatArray, variance: float, bins: SizeBins) -> FloatArray:
     free = room * noise / (noise + bins.weights[0] ** 2 * room)
     pull = bins.weights[1] ** 2 / noise
     guess = expected + posterior((estimate - expected)[None], free, pull, noise, bins)[0]
+    if total is not None:
+        small_sizes = 1 / (1.0 + bins.edges[:-1]) ** 2
+        doubt = free[0] + _LEAST_DOUBT * max(float(free.max()), 1.0) * small_sizes
+        return _with_sum(guess, doubt, float(total))
     return project_to_simplex(guess, np.array([0, len(guess)]), [max(float(guess.sum()), 0.0)])
+
+
+def _with_sum(guess: FloatArray, doubt: FloatArray, total: float) -> FloatArray:
+    """The nearest counts of at least 0 with this sum, squares divided by doubt: max(guess + θ
+    doubt, 0), θ by bisection. What is missing goes where doubt is, not into bins that are empty.
+    """
+    low = -float((np.maximum(guess, 0.0) / doubt).max())
+    high = float((total + np.maximum(-guess, 0.0)).max() / doubt.min())
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        enough = float(np.maximum(guess + middle * doubt, 0.0).sum()) >= total
+        low, high = (low, middle) if enough else (middle, high)
+    fit = np.maximum(guess + high * doubt, 0.0)
+    return fit * (total / max(float(fit.sum()), 1e-300))
 
 
 def _falling_on(estimate: FloatArray, seen: BoolArray, bins: SizeBins) -> FloatArray:

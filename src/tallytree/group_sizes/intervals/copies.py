@@ -36,7 +36,8 @@ from tallytree.group_sizes.intervals.unseen import (
     with_hidden_entities,
 )
 from tallytree.group_sizes.manifest import bins_of, facts_of, scale_of
-from tallytree.group_sizes.plan.plan import plan_release
+from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.plan.plan import SIZE_LOOK, plan_release
 from tallytree.group_sizes.plan.shapes import (
     redrawn,
     redrawn_classes,
@@ -59,8 +60,11 @@ from tallytree.model.count_of_counts import (
 from tallytree.model.people import NO_PEOPLE, dealt
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.accounting import noise_from_json
+from tallytree.privacy.budget import written_fraction
+from tallytree.privacy.guarantee import budget_of
 from tallytree.releases.keeping import check_copies
 from tallytree.releases.progress import Progress, silent
+from tallytree.storage.folder import Manifest
 
 UNKNOWN = int(np.iinfo(np.int64).max)
 """A bound that is not public."""
@@ -179,10 +183,27 @@ def _options(release: Release) -> ReleaseOptions:
     A split planned from a noisy look would come out otherwise in a copy, and the noise of every
     level with it.
     """
-    options = dict(release.manifest["request"])
-    if release.manifest["mechanism"]["name"] == "adaptive":
-        options["budget"] = [level["share"] for level in release.manifest["privacy"]["levels"]]
+    manifest = release.manifest
+    options, mechanism = dict(manifest["request"]), manifest["mechanism"]
+    if mechanism["name"] == "adaptive" or "chosen" in mechanism:
+        options["budget"] = [level["share"] for level in manifest["privacy"]["levels"]]
+    if "chosen" in mechanism:
+        # Nothing is chosen anew: a copy has what the look at bins of sizes left of the budget.
+        options |= _without_size_look(manifest) | {"mechanism": mechanism["name"]}
     return ReleaseOptions.told(options)
+
+
+def _without_size_look(manifest: Manifest) -> dict[str, Any]:
+    """The budget without the part of the look that chose the mechanism; bins of sizes look again
+    themselves, with the same part.
+    """
+    if manifest["mechanism"]["name"] != "adaptive":
+        return {}
+    budget = budget_of(manifest["privacy"])
+    looks = [query for query in manifest["privacy"]["side_queries"] if query["query"] == SIZE_LOOK]
+    rest = budget.total - sum(written_fraction(look[budget.symbol]) for look in looks)
+    names = {"epsilon": None, "rho": None, "delta": None, "definition": budget.definition}
+    return {**names, budget.symbol: str(rest)}
 
 
 def _possible_truth(release: Release, *, seed: int, of_trial: bool = False) -> AssumedCounts:
@@ -236,7 +257,7 @@ def _possible_sizes(
             cells, np.arange(cells.n_regions) // n_cells, cells.n_regions // n_cells
         )
         return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups(), cell_counts=cells)
-    if assumed.public.whole_groups:
+    if "bins" in release.manifest["mechanism"]:
         leaves = _in_heaps(release, _possible_bins(release, seed=seed), seed=seed)
     elif assumed.public.groups_public:
         leaves = drawn(assumed.leaf_counts, assumed.n_groups)
@@ -287,6 +308,8 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
         tree, table, doubts(tree, table, variances, differences, bins), seed=seed
     )
     leaves = release.counts.regions(tree.level_slice(tree.n_levels - 1))
+    if release.manifest["totals"]["source"] == "public":
+        drawn = _with_row_sums(drawn, leaves.n_groups())
     # Bins of leaves as regions of their own, so that sizes are drawn within each.
     cell = leaves.region_of_run() * bins.n_bins + bins.bin_of(leaves.size)
     cells, within = np.unique(cell, return_inverse=True)
@@ -294,6 +317,17 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
     sizes = redrawn(of_cells, drawn.ravel()[cells], seed=seed)
     leaf = cells[sizes.region_of_run()] // bins.n_bins
     return counts_from_runs(leaf, sizes.size, sizes.count, tree.n_leaves)
+
+
+def _with_row_sums(table: IntArray, sums: IntArray) -> IntArray:
+    """Whole numbers in proportion to each row of a table, with these sums; an empty row has all in
+    its first column.
+    """
+    cumulative = np.cumsum(table, axis=1).astype(np.float64)
+    share = cumulative / np.maximum(cumulative[:, -1:], 1.0)
+    share[cumulative[:, -1] == 0] = 1.0
+    scaled = np.rint(share * sums[:, None]).astype(np.int64)
+    return np.diff(scaled, axis=1, prepend=0)
 
 
 def _possible_totals(release: Release, *, seed: int) -> IntArray:
@@ -304,9 +338,9 @@ def _possible_totals(release: Release, *, seed: int) -> IntArray:
     one.
     """
     tree = release.hierarchy
-    plan = plan_release(
-        ReleaseOptions.told(release.manifest["request"]), facts_of(release.manifest, tree)
-    )
+    facts = facts_of(release.manifest, tree)
+    asked = plan_release(ReleaseOptions.told(release.manifest["request"]), facts)
+    plan = mechanism_named(asked.mechanism).settle(asked, facts, release.manifest).plan
     noises = [query.noise for query in plan.group_totals]
     std = np.array([noise.std for noise in noises])[tree.level_of]
     noisy = scattered_totals(release.n_groups, std, seed=seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tallytree.extensions import extension
 from tallytree.group_sizes.mechanisms.adaptive import Adaptive
+from tallytree.group_sizes.mechanisms.auto import Auto
 from tallytree.group_sizes.mechanisms.by_view import BOTTOM_UP, MATCHING
 from tallytree.group_sizes.mechanisms.mechanism import Mechanism
 from tallytree.group_sizes.mechanisms.size_bins import InSizeBins
@@ -13,6 +14,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "matching": MATCHING,
     "bottom-up": BOTTOM_UP,
     "size-bins": InSizeBins(),
+    "auto": Auto(),
 }
 
 

@@ -31,7 +31,13 @@ from tallytree.group_sizes.plan.families import shares_for_families
 from tallytree.group_sizes.plan.first_look import FirstLook, first_look
 from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.memory import most_sizes
-from tallytree.group_sizes.plan.plan import Plan, QueryPlan, noise_for_shares, with_shares
+from tallytree.group_sizes.plan.plan import (
+    SIZE_LOOK,
+    Plan,
+    QueryPlan,
+    noise_for_shares,
+    with_shares,
+)
 from tallytree.lattice.shares import wanted_families
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize
@@ -153,8 +159,9 @@ def _with_look(
 
 
 def without_look(level: NoisyLevel) -> NoisyLevel:
-    """A level without the answers of the first look, which are kept among those of the root."""
-    rest = tuple(query for query in level.queries if query.name != "first look")
+    """A level without the answers of looks, which are kept among those of the root."""
+    looks = ("first look", SIZE_LOOK)
+    rest = tuple(query for query in level.queries if query.name not in looks)
     return replace(level, queries=rest)
 
 
@@ -218,7 +225,10 @@ def _in_turns(
 
 
 def _n_sizes(look: FirstLook, plan: Plan, lattice: Lattice, told: int) -> int:
-    """Sizes to tell apart, of which answers already tell so many."""
+    """Sizes to tell apart, of which answers already tell so many, and a look at bins of sizes as many
+    as ``plan.reach``.
+    """
+    told = max(told, plan.reach)
     n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
     return n_sizes if plan.max_size is None else min(n_sizes, max(plan.max_size, told))
 

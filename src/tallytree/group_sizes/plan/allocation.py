@@ -29,7 +29,7 @@ _ALL = int(1 / tuned.STEP)
 
 
 @dataclass(frozen=True, eq=False)
-class _Shape:
+class Shape:
     """Blocks of a look that show groups: where they start, their width, share of groups above,
     share that falls per size.
     """
@@ -92,6 +92,16 @@ def shares_for_levels(
     candidates = [_without_crumbs(_descend(regret, start, useful)) for start in _starts(useful)]
     best = candidates[int(np.argmin(regret(np.array(candidates))))]
     return tuple(int(n_steps) * tuned.STEP for n_steps in best)
+
+
+def predicted_errors(
+    look: FirstLook,
+    level_groups: Sequence[IntArray],
+    noise_std: Callable[[Fraction], float],
+    shares: Sequence[Fraction],
+) -> FloatArray:
+    """Mean error of a region of each level with these shares, as the split is chosen by."""
+    return _Model(look, level_groups, noise_std).errors(shares)
 
 
 def _useful_levels(level_groups: Sequence[IntArray]) -> list[bool]:
@@ -224,18 +234,7 @@ class _Model:
         """
         n_levels = splits.shape[1]
         own = [self.own(level, splits[:, level]) for level in range(n_levels)]
-        error = [level.smoothed for level in own]
-        raw = own[-1].raw
-        for level in range(n_levels - 2, -1, -1):
-            summed = raw * math.sqrt(self.n_regions[level + 1] / self.n_regions[level])
-            error[level] = _together(error[level], summed)
-            raw = _together(own[level].raw, summed)
-        error[0] = _together(error[0], self.look)
-        for level in range(1, n_levels):
-            n_children = self.n_regions[level] / self.n_regions[level - 1]
-            here = _together(error[level], self.spread[level])
-            known = np.minimum(1.0, (error[level - 1] / here) ** 2 / n_children)
-            error[level] = here * np.sqrt(1 - (1 - known) / n_children)
+        error = combined_errors(own, self.n_regions, self.look, self.spread)
         return np.stack([(level * self.shape.width).sum(axis=1) for level in error], axis=1)
 
     def plain_errors(self) -> PlainErrors:
@@ -267,6 +266,38 @@ class _Model:
         return float((np.maximum(per_size, 1e-12).mean(axis=0) * self.shape.width).sum())
 
 
+def combined_errors(
+    own: Sequence[BlockErrors],
+    n_regions: IntArray,
+    look: FloatArray,
+    spread: Sequence[FloatArray],
+) -> list[FloatArray]:
+    """Errors per size of each level once children and parents are combined by inverse variance.
+
+    Parameters
+    ----------
+    own
+        Of each level, from its own answers alone.
+    look
+        Of the root, from the first look alone.
+    spread
+        Of each level, from the shape above alone.
+    """
+    error = [level.smoothed for level in own]
+    raw = own[-1].raw
+    for level in range(len(own) - 2, -1, -1):
+        summed = raw * math.sqrt(n_regions[level + 1] / n_regions[level])
+        error[level] = _together(error[level], summed)
+        raw = _together(own[level].raw, summed)
+    error[0] = _together(error[0], look)
+    for level in range(1, len(own)):
+        n_children = n_regions[level] / n_regions[level - 1]
+        here = _together(error[level], spread[level])
+        known = np.minimum(1.0, (error[level - 1] / here) ** 2 / n_children)
+        error[level] = here * np.sqrt(1 - (1 - known) / n_children)
+    return error
+
+
 def _together(one: FloatArray, other: FloatArray) -> FloatArray:
     """Error of two independent estimates combined by inverse variance."""
     return 1 / np.sqrt(1 / one**2 + 1 / other**2 + 1e-300)
@@ -279,7 +310,7 @@ def _sample(groups: IntArray) -> IntArray:
     ]
 
 
-def shape_of(look: FirstLook) -> _Shape:
+def shape_of(look: FirstLook) -> Shape:
     """The part of a look that stands above its noise."""
     width = look.widths.astype(np.float64)
     above = look.height / max(look.n_groups, 1)
@@ -288,10 +319,10 @@ def shape_of(look: FirstLook) -> _Shape:
     single = int(np.argmax(width > 1))
     fall[:single] = np.maximum(-np.diff(np.concatenate(([1.0], above[:single]))), 0.0)
     last = look.n_seen
-    return _Shape(look.starts[:last], width[:last], above[:last], fall[:last])
+    return Shape(look.starts[:last], width[:last], above[:last], fall[:last])
 
 
-def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
+def block_errors(shape: Shape, groups: IntArray, std: float) -> BlockErrors:
     """Expected errors of regions measured in blocks with noise of this standard deviation, per
     size, over the regions' mean.
 
@@ -316,9 +347,9 @@ def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
     )
 
 
-def spread_of(shape: _Shape, groups: IntArray, deviation: float = tuned.DEVIATION) -> FloatArray:
+def spread_of(shape: Shape, groups: IntArray, deviation: float = tuned.DEVIATION) -> FloatArray:
     """How far a region's curve strays from the shape above it, per size, where nothing is measured."""
     n = groups[:, None].astype(np.float64)
-    between = n * shape.above * (1 - shape.above)
+    between = n * shape.above * np.maximum(1 - shape.above, 0.0)
     strays: FloatArray = 0.8 * np.sqrt(between + (deviation * between) ** 2)
     return np.maximum(strays, 1e-12).mean(axis=0)

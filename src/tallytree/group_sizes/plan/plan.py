@@ -49,11 +49,16 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    moved_size_bins_sensitivity,
+    moved_size_blocks_sensitivity,
     people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
     sizes_sensitivity,
 )
+
+SIZE_LOOK = "size look"
+"""The name of a first look at bins of sizes, where entities are protected."""
 
 # Group totals fix every table's sum, so they get a twentieth off the top.
 GROUP_TOTALS_SHARE = Fraction(1, 20)
@@ -110,6 +115,8 @@ class Plan:
     ``most_sizes``. While ``awaits_look`` the levels are those of a split that gives everything to
     the leaves, until the first look has been taken and :func:`with_shares` replaces them.
     No group smaller than ``least_size`` is released.
+    ``size_look`` counts groups in bins of sizes before anything else is asked. Staircases tell at
+    least ``reach`` sizes apart, as far as it saw groups.
     ``people`` are the measured tables of entities by class, whose shares are parts of the budget
     for people.
     """
@@ -130,6 +137,8 @@ class Plan:
     awaits_look: bool = False
     people: tuple[LevelPlan, ...] = ()
     least_size: int = 0
+    size_look: QueryPlan | None = None
+    reach: int = 0
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -148,6 +157,26 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     makes no sense.
     """
     mechanism = _mechanism(request, facts)
+    max_size = max_size_from(request.max_size)
+    return _plan_of(
+        request, facts, mechanism, traits_of(mechanism).size_look_share(facts, max_size)
+    )
+
+
+def plan_chosen(plan: Plan, facts: PublicFacts, mechanism: Mechanism, reach: int = 0) -> Plan:
+    """The plan for the mechanism that was chosen after a look at bins of sizes, with what the look
+    leaves of the budget.
+    """
+    assert plan.size_look is not None
+    share = plan.size_look.budget / plan.budget.total
+    chosen = _plan_of(plan.request, facts, mechanism, share)
+    return replace(chosen, request=plan.request, reach=reach)
+
+
+def _plan_of(
+    request: ReleaseOptions, facts: PublicFacts, mechanism: Mechanism, size_look_share: Fraction
+) -> Plan:
+    """The plan for a mechanism, of which a share is left for a look at bins of sizes."""
     traits = traits_of(mechanism)
     families = traits.families(facts.lattice)
     n_levels = len(families)
@@ -156,6 +185,8 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     max_size = max_size_from(request.max_size)
     if facts.scale is not None:
         max_size = facts.scale.n_steps
+    size_look_part = budget.total * size_look_share
+    rest = budget.total - size_look_part
     views = views_from(request.view, mechanism, traits, n_levels)
     if traits.measured_view is not None:
         known = traits.measured_view(facts, max_size, budget.definition == "zcdp")
@@ -174,10 +205,12 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     largest_part = budget_of_largest_size(
         request.max_size_budget, budget, measures_max_size=needs_max_size and max_size is None
     )
-    group_totals = _group_totals(facts, query, budget.total * GROUP_TOTALS_SHARE, n_levels)
+    group_totals: tuple[QueryPlan, ...] = ()
+    if not facts.groups_public and not traits.counts_groups:
+        group_totals = _group_totals(facts, query, rest * GROUP_TOTALS_SHARE, n_levels)
     totals_part = sum((total.budget for total in group_totals), Fraction(0))
-    look_part = budget.total * traits.look_share(facts, max_size)
-    people_part = budget.total * _people_share(request, mechanism, traits, facts)
+    look_part = rest * traits.look_share(facts, max_size)
+    people_part = rest * _people_share(request, mechanism, traits, facts)
     plan = Plan(
         # With the mechanism's name, so that it can be asked for again whatever the default is then.
         request=replace(request, mechanism=mechanism),
@@ -196,10 +229,14 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         group_totals=group_totals,
         totals=totals,
         time_limit=seconds_from(request.time_limit),
-        for_levels=budget.total - largest_part - totals_part - look_part - people_part,
+        for_levels=rest - largest_part - totals_part - look_part - people_part,
         first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
+        size_look=query(size_look_part, view_sensitivity("bins", facts, 0))
+        if size_look_part
+        else None,
     )
-    awaits_look = look_part > 0 and (traits.chooses_questions or request.budget == "auto")
+    looks = look_part > 0 or size_look_part > 0
+    awaits_look = looks and (traits.chooses_questions or request.budget == "auto")
     plan = replace(
         with_shares(plan, facts, shares),
         awaits_look=awaits_look,
@@ -230,9 +267,7 @@ def _group_totals(
     part: Fraction,
     n_levels: int,
 ) -> tuple[QueryPlan, ...]:
-    """The measured numbers of groups of each level; none where they are public or protected."""
-    if facts.groups_public or facts.whole_groups:
-        return ()
+    """The measured numbers of groups of each level."""
     sensitivity = group_totals_sensitivity(contributions=facts.unit.contributions)
     return (query(part / n_levels, sensitivity),) * n_levels
 
@@ -349,10 +384,14 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
             return hybrid_sensitivity(**_units(facts))
         case "people":
             return people_sensitivity(contributions=facts.unit.contributions)
-        case "bins":
+        case "bins" if facts.whole_groups:
             return size_bins_sensitivity(contributions=facts.groups_of_unit)
-        case "blocks":
+        case "blocks" if facts.whole_groups:
             return size_blocks_sensitivity(contributions=facts.groups_of_unit)
+        case "bins":
+            return moved_size_bins_sensitivity(contributions=facts.unit.contributions)
+        case "blocks":
+            return moved_size_blocks_sensitivity(contributions=facts.unit.contributions)
         case "chain":
             return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
 
@@ -366,20 +405,24 @@ def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
     default: Mechanism = "adaptive" if request.view is None else "matching"
     if facts.whole_groups:
         default = "size-bins"
+    elif default == "adaptive" and facts.max_quantity > 1 and _splits_itself(request):
+        default = "auto"
     return default if request.mechanism is None else request.mechanism
 
 
+def _splits_itself(request: ReleaseOptions) -> bool:
+    """Whether it is left open what a split is for: shares, goals and wanted tables are those of
+    staircases.
+    """
+    return isinstance(request.budget, str) and request.goal == "balanced" and not request.want
+
+
 def _check_unit(mechanism: Mechanism, traits: Traits, facts: PublicFacts) -> None:
-    """Whole groups and single entities are protected by different mechanisms."""
+    """Whole groups are not protected by every mechanism."""
     if facts.whole_groups and not traits.whole_groups:
         raise RequestError(
             f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, "
             "leave mechanism and view out or say mechanism='size-bins'."
-        )
-    if traits.whole_groups and not facts.whole_groups:
-        raise RequestError(
-            f"mechanism {mechanism!r} protects whole groups. Read the data with unit='group' "
-            "(--unit group)."
         )
 
 

@@ -33,13 +33,15 @@ _MOST_CELLS = 1 << 26
 # What is missed inside a bin of c groups and width w: a smooth curve through the bins' ends is off
 # by this part of c·w, and single groups scatter around it by this part of √c·w. Both measured on
 # taxis and flights.
-_CURVE_MISS, _SCATTER = 0.005, 0.3
-_MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
+CURVE_MISS, SCATTER = 0.005, 0.3
+MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 # A bin beyond the last certain one (in noise scales) counts as seen where noise alone would look
 # like it this rarely just beyond, and a quarter as often at each doubling of the size: false
 # entities stay few wherever the bound is.
 _CERTAIN = 8.0
 _FALSE = 0.05
+# As many standard deviations are all groups but those below worth, where some are certain beyond.
+REACHES = 3.0
 # Blocks are asked about only where they clearly lower the predicted noise: nothing negative is
 # released, which helps bins more.
 _CLEARLY = 0.95
@@ -126,6 +128,7 @@ def bins_after_look(
     edges: IntArray,
     *,
     gaussian: bool,
+    n_groups: int | None = None,
 ) -> SizeBins:
     """The bins with the least predicted error, as the product over levels of it.
 
@@ -136,12 +139,12 @@ def bins_after_look(
     regions, stds
         Of each level: regions, and standard deviation of the noise that a count of bins alone would
         have.
+    n_groups
+        Groups of the root, where their number is public.
     """
-    shown = np.flatnonzero(seen_bins(answers.astype(np.float64), look_std, edges))
-    seen = max(int(shown[-1]) + 1 if len(shown) else 0, min(8, len(edges) - 1))
+    curve = curve_of_look(answers, look_std, edges, n_groups)
+    seen = len(curve) - 1
     upto, bound = int(edges[seen]), int(edges[-1]) - 1
-    above = np.append(np.cumsum(answers[:seen][::-1])[::-1], 0)
-    curve = np.minimum.accumulate(np.maximum(above, 0)).astype(np.float64)
     candidates = [_edges(int(edges[0]), upto - 1, width) for width in _WIDTHS]
     fitting = [
         inner for inner in candidates if len(inner) * sum(regions) <= _MOST_CELLS
@@ -157,6 +160,31 @@ def bins_after_look(
         )
         found.append((error, SizeBins(_with_octaves(inner, bound), block)))
     return min(found, key=lambda pair: pair[0])[1]
+
+
+def curve_of_look(
+    answers: IntArray,
+    look_std: float,
+    edges: IntArray,
+    n_groups: int | None,
+    *,
+    reaches: float = REACHES,
+) -> FloatArray:
+    """Groups from each of the look's bins on, falling, up to the last bin in which groups are seen.
+
+    Where the number of groups is public, those from a bin on are counted from above and, as what is
+    left of all groups, from below: noise of S − j bins and of j bins, weighed by inverse variance.
+    """
+    counts = answers.astype(np.float64)
+    shown = np.flatnonzero(seen_bins(counts, look_std, edges, n_groups, reaches))
+    seen = max(int(shown[-1]) + 1 if len(shown) else 0, min(8, len(edges) - 1))
+    above = np.append(np.cumsum(counts[:seen][::-1])[::-1], 0.0)
+    if n_groups is not None:
+        # The sum of all bins is off by its noise, of which those from j on take their part.
+        above += (n_groups - above[0]) * (1 - np.arange(seen + 1) / seen)
+        above = np.minimum(above, n_groups)
+    curve: FloatArray = np.minimum.accumulate(np.maximum(above, 0.0))
+    return curve
 
 
 def _edges(first: int, last: int, width: float) -> IntArray:
@@ -186,8 +214,8 @@ def _predicted(widths: FloatArray, groups: FloatArray, noise: FloatArray) -> flo
     """Expected earth mover's distance: noise of the groups above each size, and what bins of
     several sizes do not tell.
     """
-    missed = np.where(widths > 1, _CURVE_MISS * groups + _SCATTER * np.sqrt(groups), 0.0)
-    return float((widths * (_MEAN_OF_NORMAL * noise + missed)).sum())
+    missed = np.where(widths > 1, CURVE_MISS * groups + SCATTER * np.sqrt(groups), 0.0)
+    return float((widths * (MEAN_OF_NORMAL * noise + missed)).sum())
 
 
 def suffix_deviations(
@@ -254,14 +282,27 @@ def _rarely(edges: IntArray, last: int, end: IntArray | int) -> FloatArray:
     return rarely
 
 
-def seen_bins(counts: FloatArray, std: float, edges: IntArray) -> BoolArray:
+def seen_bins(
+    counts: FloatArray,
+    std: float,
+    edges: IntArray,
+    n_groups: int | None = None,
+    reaches: float = REACHES,
+) -> BoolArray:
     """Bins in which noisy counts show groups: all up to the last certain one, and further ones,
     alone or with neighbours.
+
+    Where the number of groups is public, those that the bins below do not hold lie beyond: sizes
+    reach as far as they are ``reaches`` standard deviations.
     """
     scale = std / math.sqrt(2)
     seen = np.zeros(len(counts), dtype=bool)
     last = 0
-    for place in np.flatnonzero(counts > _CERTAIN * scale).tolist():
+    if n_groups is not None:
+        beyond = n_groups - np.cumsum(counts)
+        certain = np.flatnonzero(beyond > reaches * std * np.sqrt(np.arange(len(counts)) + 1))
+        last = min(int(certain[-1]) + 2, len(counts)) if len(certain) else 0
+    for place in (last + np.flatnonzero(counts[last:] > _CERTAIN * scale)).tolist():
         if counts[place] > scale * _rarely(edges, last, place + 1):
             last = place + 1
     seen[:last] = True

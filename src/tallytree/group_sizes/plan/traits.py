@@ -15,7 +15,7 @@ from tallytree.group_sizes.plan.size_bins import looks_first, single_sizes
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
 from tallytree.options.choices import Mechanism, Totals, View
-from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
+from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES, SIZE_LOOK_SHARE
 
 if TYPE_CHECKING:
     from tallytree.group_sizes.plan.plan import Plan
@@ -66,6 +66,8 @@ class Traits:
         the first look says. A planned split may leave levels out.
     look_share
         Share of the budget for a first look, from public facts and the public bound on sizes.
+    size_look_share
+        The same for a first look in bins of sizes, where entities are protected.
     chosen_after_look
         What else the first look decides, in the words of the manifest.
     chooses_questions
@@ -75,7 +77,10 @@ class Traits:
     families
         The tables that it may measure, each after those that cover it.
     whole_groups
-        Whether the unit that it protects is a whole group; else an entity.
+        Whether it protects whole groups too, besides entities.
+    counts_groups
+        Whether numbers of groups follow from what it measures, so that private ones need no
+        question of their own.
     tables
         Whether it counts groups by attributes, and people by class.
     in_turns
@@ -92,11 +97,13 @@ class Traits:
     solver: bool = False
     split: Literal["equal", "leaves", "planned"] = "equal"
     look_share: Callable[[PublicFacts, int | None], Fraction] = _no_look
+    size_look_share: Callable[[PublicFacts, int | None], Fraction] = _no_look
     chosen_after_look: str = ""
     chooses_questions: bool = False
     measured_view: Callable[[PublicFacts, int | None, bool], View | None] | None = None
     families: Callable[[Lattice], tuple[Family, ...]] = _every_family
     whole_groups: bool = False
+    counts_groups: bool = False
     tables: bool = False
     in_turns: bool = False
     distributed: bool = False
@@ -109,7 +116,15 @@ def _look_of_staircases(facts: PublicFacts, max_size: int | None) -> Fraction:
 
 
 def _look_of_bins(facts: PublicFacts, max_size: int | None) -> Fraction:
-    return FIRST_LOOK_SHARE if looks_first(max_size) else Fraction(0)
+    return FIRST_LOOK_SHARE if facts.whole_groups and looks_first(max_size) else Fraction(0)
+
+
+def _size_look_of_bins(facts: PublicFacts, max_size: int | None) -> Fraction:
+    return Fraction(0) if facts.whole_groups or not looks_first(max_size) else SIZE_LOOK_SHARE
+
+
+def _size_look(facts: PublicFacts, max_size: int | None) -> Fraction:
+    return SIZE_LOOK_SHARE
 
 
 def _bins_asked(facts: PublicFacts, max_size: int | None, gaussian: bool) -> View | None:
@@ -129,15 +144,18 @@ def _path_to_cells(lattice: Lattice) -> tuple[Family, ...]:
 
 
 def _refuse_wanted(request: ReleaseOptions, facts: PublicFacts) -> None:
-    if facts.groups_public:
-        raise RequestError(
-            "Public numbers of groups would tell of the protected group; with unit='group' they "
-            "are private."
-        )
     if facts.attributes and request.want:
         raise RequestError(
-            "want= plans a split; where whole groups are protected every measured table has the "
-            "same share."
+            "want= plans a split; where bins of sizes are measured every table has the same share."
+        )
+
+
+def _refuse_shares(request: ReleaseOptions, facts: PublicFacts) -> None:
+    """Before the look it is open what a share would be for."""
+    if not isinstance(request.budget, str) or request.want or request.goal != "balanced":
+        raise RequestError(
+            "mechanism 'auto' plans its own split; with shares in budget=, with goal= or want= say "
+            "mechanism='adaptive'."
         )
 
 
@@ -158,13 +176,25 @@ OWN_TRAITS: dict[str, Traits] = {
         "bins",
         ("regions",),
         look_share=_look_of_bins,
+        size_look_share=_size_look_of_bins,
         chosen_after_look="alone or in blocks, chosen",
         chooses_questions=True,
         measured_view=_bins_asked,
         families=_path_to_cells,
         whole_groups=True,
+        counts_groups=True,
         tables=True,
         refuse_request=_refuse_wanted,
+    ),
+    "auto": Traits(
+        "bins",
+        ("regions",),
+        size_look_share=_size_look,
+        chosen_after_look="or staircases, chosen",
+        chooses_questions=True,
+        counts_groups=True,
+        tables=True,
+        refuse_request=_refuse_shares,
     ),
 }
 

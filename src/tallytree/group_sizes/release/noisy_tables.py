@@ -16,7 +16,7 @@ from tallytree.group_sizes.noisy import (
     NoisyQuery,
     totals_by_level,
 )
-from tallytree.group_sizes.plan.plan import LevelPlan, Plan
+from tallytree.group_sizes.plan.plan import SIZE_LOOK, LevelPlan, Plan
 from tallytree.group_sizes.release.tables import cells_table
 from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.lattice import Lattice
@@ -201,7 +201,8 @@ def _noisy_levels(
         )
         queries = []
         for name in names:
-            noise = plan.first_look if name == "first look" else one.query
+            looks = {"first look": plan.first_look, SIZE_LOOK: plan.size_look}
+            noise = looks.get(name, one.query)
             if noise is None:
                 raise VerificationError(
                     f"noisy.parquet has answers on {one.name}, where nothing was measured."
