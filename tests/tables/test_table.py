@@ -1,6 +1,8 @@
 """A table from rows to answers."""
 
+import dataclasses
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,11 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError, VerificationError
 from tallytree.ingest.tables import read_table, values_of
+from tallytree.lattice.tables import TableKey
+from tallytree.model.confidential_table import PublicTable
+from tallytree.model.values import Values
 from tallytree.options.tables import CellOptions
+from tallytree.tables.plan import axes_of, query_name
 
 RNG = np.random.default_rng(3)
 N = 3000
@@ -267,3 +273,18 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     pq.write_table(rows.slice(1), folder / "counts.parquet")
     with pytest.raises(VerificationError):
         tt.load(folder).table()
+
+
+def test_no_two_tables_ask_the_same_in_words() -> None:
+    """Noise is drawn by a question's words: one that was asked before is refused."""
+    texts = [*"xyzuvw"]
+    names = ["a", "b", "a, b", "a in 3 classes", '"a, b"', 'a", "b']
+    rows = pa.table({name: RNG.choice(texts, 20) for name in names})
+    by = dict.fromkeys(names[:3], texts)
+    made = tt.table(rows, by=by, rho=1, definition="zcdp")
+    assert made.verify()
+    tree, axes = made.hierarchy, axes_of(Values(tuple(names), ((*texts, "other"),) * len(names)))
+    facts = PublicTable(tree, Values(tuple(names), ((*texts, "other"),) * len(names)))
+    plan = dataclasses.replace(made.plan, facts=facts, axes=axes)
+    asked = [query_name(plan, TableKey(0, parts)) for parts in product((0, 1), repeat=len(names))]
+    assert len(set(asked)) == len(asked) == 2 ** len(names)
