@@ -203,6 +203,11 @@ def loss_of(options: TableOptions, facts: PublicTable) -> Budget:
     is the noise for l1 = 2k at the whole ε.
     """
     budget = options.loss()
+    if facts.known and budget.asked is not None:
+        raise RequestError(
+            "Known totals go with epsilon alone or with rho: beside them the loss is that of "
+            "replacing one unit, which is not proved with delta."
+        )
     return budget_for_replacing(budget) if facts.known and not budget.replacing else budget
 
 
