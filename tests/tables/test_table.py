@@ -101,6 +101,8 @@ def test_a_list_of_one_value_is_that_value() -> None:
         {"by": {"a": ["other"]}},
         {"by": {"a": ["x", "other"]}, "closed": "a"},
         {"by": {"": ["x"]}},
+        {"by": {"a": "0-99999999999"}},
+        {"by": {"a": "0-5,6-99999999999999999999"}},
     ],
 )
 def test_attributes_that_count_nothing_are_refused(asked: dict[str, object]) -> None:

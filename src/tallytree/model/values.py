@@ -15,6 +15,10 @@ from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import OTHER, Attributes
 from tallytree.model.classes import OPEN, class_span
+from tallytree.model.limits import LARGEST_NUMBER
+
+MOST_IN_RANGE = 1_000_000
+"""Numbers that a range alone may stand for."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,15 @@ def listed_values(name: str, values: Sequence[str]) -> tuple[str, ...]:
     labels = tuple(str(value).strip() for value in values)
     if not labels or not all(labels) or len(set(labels)) != len(labels):
         raise RequestError(f"by= gives {name!r} a list with no, an empty or a repeated value.")
-    spans = spans_of(labels) if len(labels) == 1 else None
-    if spans and spans[0][0] < spans[0][1] < OPEN:
+    spans = spans_of(labels)
+    for first, last in spans or ():
+        if max(first, 0 if last == OPEN else last) > LARGEST_NUMBER:
+            raise RequestError(f"by= gives {name!r} a number above 2^53, which is not counted by.")
+    if len(labels) == 1 and spans and spans[0][0] < spans[0][1] < OPEN:
+        if spans[0][1] - spans[0][0] >= MOST_IN_RANGE:
+            raise RequestError(
+                f"by= gives {name!r} the range {labels[0]}, which stands for every number in it: "
+                f"more than {MOST_IN_RANGE:,}. List classes of numbers."
+            )
         return tuple(map(str, range(spans[0][0], spans[0][1] + 1)))
     return labels
