@@ -108,6 +108,15 @@ def test_a_gap_hides_four_visits_with_much_less_noise() -> None:
     assert apart.l2_squared / any_steps.l2_squared == pytest.approx(0.381, abs=0.001)
 
 
+def test_many_visits_one_step_apart_are_bounded_at_once() -> None:
+    """Without a pass over all steps for each visit."""
+    weights = square_root_factors(2**18).weights
+    everyone = returning_rows_sensitivity(weights, contributions=2**30, min_gap=1)
+    assert everyone.l1 == sum(np.cumsum(weights).tolist())
+    once = returning_rows_sensitivity(weights, contributions=3, min_gap=2**40)
+    assert once == running_rows_sensitivity(square_root_factors(2**18))
+
+
 def test_weights_that_rise_have_no_such_pattern() -> None:
     """With weights 0, 0, 1 the worst of two steps that are one apart are not 0 and 1, but ones
     whose rows are there.

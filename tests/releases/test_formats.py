@@ -99,7 +99,7 @@ def sheet(case: str, release: Any) -> Sheet:
 def place_of(folder: Path, name: str, sheet: Sheet) -> Path:
     """Where the export of a table is found that was asked for under a name."""
     stem, dot, ending = name.partition(".")
-    return folder / (name if sheet.name == "counts" else f"{stem}-{sheet.name}{dot}{ending}")
+    return folder / (name if sheet.name != "people" else f"{stem}-{sheet.name}{dot}{ending}")
 
 
 def rows_of(sheet: Sheet) -> list[dict[str, Any]]:
@@ -128,6 +128,22 @@ def test_a_sheet_holds_the_released_numbers(release: Any, sheet: Sheet) -> None:
         assert {
             (row["region"], row["tenure"], row["age"]): row["count"] for row in rows_of(sheet)
         } == told
+        return
+    if sheet.name == "statistics":
+        table = release.table()
+        sums = table.append_column("sum", pc.multiply(table["value"], table["count"]))
+        told = sums.group_by("region").aggregate([("count", "sum"), ("sum", "sum")]).to_pylist()
+        for name, column in (("rows", "count_sum"), ("sum", "sum_sum")):
+            assert {
+                row["region"]: row["value"] for row in rows_of(sheet) if row["statistic"] == name
+            } == {row["region"]: row[column] for row in told}
+        return
+    if sheet.title.startswith("Table of"):
+        margins = [release.table(by=by) for by in ([], ["household"])]
+        told = pa.concat_tables(margins, promote_options="default").to_pylist()
+        assert {(row["region"], row["household"]): row["count"] for row in rows_of(sheet)} == {
+            (row["region"], row["household"] or "all"): row["count"] for row in told
+        }
         return
     table = release.table()
     if "leaf" in table.column_names:
@@ -164,7 +180,9 @@ def test_excel_by_openpyxl(release: Any, sheet: Sheet, tmp_path: Path) -> None:
 
     tt.export(release, out=str(tmp_path / "counts.xlsx"))
     book = load_workbook(tmp_path / "counts.xlsx")
-    tables = ["counts", "people"] if release is with_people() else ["counts"]
+    tables = {"people": ["counts", "people"], "statistics": ["statistics", "counts"]}.get(
+        "people" if release is with_people() else sheet.name, ["counts"]
+    )
     assert book.sheetnames == [*tables, "about"]  # a workbook keeps 15 digits
     head, *rows = [list(row) for row in book[sheet.name].iter_rows()]
     assert [cell.value for cell in head] == sheet.table.column_names
@@ -273,7 +291,7 @@ def test_sdmx_by_sdmx1(release: Any, sheet: Sheet, tmp_path: Path) -> None:
     here = place_of(tmp_path, "sdmx", sheet)
     with (here / "structure.xml").open("rb") as file:
         structure = sdmx.read_sdmx(file, format="XML")
-    flow = structure.dataflow["RELEASE" if sheet.name == "counts" else "PEOPLE"]
+    flow = structure.dataflow["RELEASE" if sheet.name == "counts" else sheet.name.upper()]
     with (here / "data.csv").open("rb") as file:
         (data,) = sdmx.read_sdmx(file, format="CSV", structure=flow).data
     keys = sheet.names("key")
@@ -282,7 +300,8 @@ def test_sdmx_by_sdmx1(release: Any, sheet: Sheet, tmp_path: Path) -> None:
         for key in keys:
             place = list(sheet.codes[key].values).index(row[key])
             assert str(observation.dimension[key.upper()].value) == names[key][place]
-        assert float(observation.value) == row["count"]
+        (value,) = sheet.names("value")
+        assert float(observation.value) == row[value]
         for name in sheet.names("error"):
             assert same(observation.attached_attribute[name.upper()].value, row[name])
         if sheet.names("flag"):

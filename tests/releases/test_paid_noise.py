@@ -65,7 +65,8 @@ def test_the_key_is_forgotten_after_an_exception(
 
 
 def test_the_key_is_forgotten_after_success() -> None:
-    with paid_noise(NOTHING_KEPT, {}, None, read=None) as paid:
+    privacy = {"definition": "pure", "epsilon": "1", "unit": {"contributions": 1}}
+    with paid_noise(NOTHING_KEPT, {"privacy": privacy}, None, read=None) as paid:
         stream = paid.stream
         stream.lend_key("a test")
     with pytest.raises(RequestError, match="was forgotten"):

@@ -76,7 +76,7 @@ def test_regions_are_written_alike_however_many_are_named_at_once(
 ) -> None:
     tree = regions_from_leaves(given[0].drop_columns(["own"]), named(given[0]), "US").hierarchy
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tallytree.group_sizes.release.tables.LABELS_AT_ONCE", at_once)
+        patch.setattr("tallytree.releases.region_tables.LABELS_AT_ONCE", at_once)
         table = regions_reader(tree, np.arange(tree.n_regions)).read_all()
     assert table["region"].to_pylist() == path_array(tree).to_pylist()
     assert table["level"].to_pylist() == tree.level_of.tolist()

@@ -230,3 +230,23 @@ def test_what_cannot_be_meant_is_refused():
         plan_stream(PURE, 5, branching=1)
     with pytest.raises(RequestError, match="Epochs"):
         plan_stream(PURE, None, epochs=(4, 0))
+
+
+@pytest.mark.parametrize("horizon", [900_000, 2**20, None])
+def test_a_small_worst_error_may_be_asked_of_streams_of_any_length(horizon):
+    """Sums of the finest factors would not fit into 64 bits."""
+    plan = plan_stream(Budget("zcdp", Fraction(1)), horizon, objective="largest")
+    assert all(factors.fit for factors in plan.factors)
+
+
+@pytest.mark.parametrize("objective", ["mean", "largest"])
+@pytest.mark.parametrize(("horizon", "room"), [(1000, 2**33), (2**20, 2**30)])
+def test_there_is_room_for_as_many_arrivals_as_the_page_says(horizon, objective, room):
+    """A row saturates at 2**61; arrivals count most in it where r_t w_(t-s) d_s is largest."""
+    epoch = plan_stream(Budget("zcdp", Fraction(1, 2)), horizon, objective=objective).epoch(0)
+    factors = epoch.factors
+    most = 0
+    for step in np.linspace(0, horizon - 1, 40).astype(int):
+        seen = (factors.rows[step:] * factors.weights[: horizon - step]).max()
+        most = max(most, int(seen) * int(factors.columns[step]))
+    assert room * most < 2**61

@@ -126,6 +126,8 @@ def test_what_cannot_be_kept_is_refused_before_anything_is_paid() -> None:
     ):
         with pytest.raises((RequestError, InputError), match=why):
             release(*given)
+    with pytest.raises(RequestError, match="not proved with delta"):
+        release(totals(rows, 1), delta="1e-9")
     with pytest.raises(RequestError, match="contradict the rules"):
         release(totals(rows, 1, "age"), rule="age<15 => sex=f, age>=65")
 

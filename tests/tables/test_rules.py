@@ -17,13 +17,17 @@ import tallytree as tt
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.tables import read_table
 from tallytree.lattice.axes import even_axis, plain_axis
-from tallytree.lattice.tables import Axes
+from tallytree.lattice.tables import Axes, TableKey
 from tallytree.lattice.zeros import given_zeros
 from tallytree.model.confidential_table import ConfidentialTable
 from tallytree.model.rules import Rule, possible_cells, rule_from
 from tallytree.model.values import Values
 from tallytree.options.tables import CellOptions
+from tallytree.tables.estimate import Estimates
+from tallytree.tables.measure import NoisyTable
+from tallytree.tables.plan import plan_of_shares
 from tests.attacks.transcript import listen, loss_between, replay
+from tests.tables.test_estimate import TREE, plan, sums_matrix
 
 BY = {"age": ["0-14", "15-64", "65+"], "marital": ["single", "married", "widowed"]}
 VALUES = Values(
@@ -245,3 +249,51 @@ def test_a_release_with_rules_is_kept_checked_and_estimated_again(tmp_path: Path
     manifest["rules"] = [{"rule": "age<15 => marital=married"}]
     forge(folder, manifest)
     assert not tt.verify(folder)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(4))
+def test_on_a_tree_errors_are_near_those_of_least_squares_over_possible_cells(seed: int) -> None:
+    """Rules are applied region by region: of one region alone that is exact, on a tree nearly so."""
+    rng = np.random.default_rng(seed)
+    axes = Axes((plain_axis(3), plain_axis(4)))
+    keys = [TableKey(level, parts) for level in range(3) for parts in axes.partitions]
+    made = plan(axes, sorted({TableKey(2, axes.finest), *(k for k in keys if rng.random() < 0.6)}))
+    possible = np.ones((3, 4), dtype=bool)
+    possible[[0, 1, 2, 2], [0, 2, 1, 3]] = False
+    listed = tuple((str(a), str(b)) for a, b in np.argwhere(possible))
+    facts = replace(made.facts, rules=(Rule("", ("a", "b"), listed),))
+    ruled = plan_of_shares(facts, axes, made.budget, made.shares)
+    matrix = np.concatenate([sums_matrix(axes, table.key, TREE) for table in made.tables])
+    weight = np.concatenate([
+        np.full(TREE.level_size(table.key.level) * axes.n_rows(table.key.parts),
+                1 / table.noise.variance) for table in made.tables])  # fmt: skip
+
+    def fitted(columns: Any) -> Any:
+        some = matrix[:, columns]
+        return np.linalg.solve(some.T @ (weight[:, None] * some), some.T * weight)
+
+    there = np.tile(possible.ravel(), TREE.n_leaves)
+    least, free = fitted(there), fitted(np.ones(len(there), dtype=bool))
+    errors: list[list[Any]] = [[], [], []]
+    for _ in range(100):
+        noise, noisy, drawn = rng.normal(size=len(weight)) / np.sqrt(weight), [], 0
+        for table in ruled.tables:
+            size = (TREE.level_size(table.key.level), axes.n_rows(table.key.parts))
+            values = np.zeros(size)
+            rows = ruled.drawn(table.key.parts)
+            part = noise[drawn : drawn + size[0] * size[1]]
+            values[:, rows] = part.reshape(size)[:, rows]
+            part[:] = values.ravel()
+            drawn += len(part)
+            noisy.append(NoisyTable(table.key, np.rint(values * 1e4).astype(np.int64)))
+        exact = np.zeros(len(there))
+        exact[there] = least @ noise
+        ours = axes.restored(Estimates(ruled, noisy).of(0, 0, 1))[0] / 1e4
+        for found, cells in zip(errors, (ours, exact, free @ noise)):
+            table_of = cells.reshape(-1, 3, 4).sum(axis=0)
+            margins = [table_of.sum(axis=0), table_of.sum(axis=1), [table_of.sum()]]
+            found.append(np.concatenate([table_of[possible], *margins]))
+    mean = [np.log((np.array(found) ** 2).mean(axis=0)).mean() / 2 for found in errors]
+    assert mean[0] < mean[2] - 0.02
+    assert mean[1] - 1e-3 < mean[0] < mean[1] + 0.1

@@ -1,6 +1,8 @@
 """A table from rows to answers."""
 
+import dataclasses
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,13 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError, VerificationError
 from tallytree.ingest.tables import read_table, values_of
+from tallytree.lattice.tables import TableKey
+from tallytree.model.confidential_table import PublicTable
+from tallytree.model.values import Values
 from tallytree.options.tables import CellOptions
+from tallytree.tables.cells import LevelCells
+from tallytree.tables.plan import axes_of, query_name
+from tallytree.tables.release import NOT_FOLLOWED, table_release
 
 RNG = np.random.default_rng(3)
 N = 3000
@@ -267,3 +275,60 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     pq.write_table(rows.slice(1), folder / "counts.parquet")
     with pytest.raises(VerificationError):
         tt.load(folder).table()
+
+
+def test_no_two_tables_ask_the_same_in_words() -> None:
+    """Noise is drawn by a question's words: one that was asked before is refused."""
+    texts = [*"xyzuvw"]
+    names = ["a", "b", "a, b", "a in 3 classes", '"a, b"', 'a", "b']
+    rows = pa.table({name: RNG.choice(texts, 20) for name in names})
+    by = dict.fromkeys(names[:3], texts)
+    made = tt.table(rows, by=by, rho=1, definition="zcdp")
+    assert made.verify()
+    tree, axes = made.hierarchy, axes_of(Values(tuple(names), ((*texts, "other"),) * len(names)))
+    facts = PublicTable(tree, Values(tuple(names), ((*texts, "other"),) * len(names)))
+    plan = dataclasses.replace(made.plan, facts=facts, axes=axes)
+    asked = [query_name(plan, TableKey(0, parts)) for parts in product((0, 1), repeat=len(names))]
+    assert len(set(asked)) == len(asked) == 2 ** len(names)
+
+
+def test_counts_that_do_not_follow_from_the_noisy_answers_are_found(tmp_path: Path) -> None:
+    """Forged so that they add up, under checksums of their own."""
+    made = release()
+    leaves = made.levels[-1]
+    n = leaves.n.copy()
+    n[:2] += np.array([4, 2])
+    forged = table_release(made.plan, LevelCells(leaves.cell, n), made.manifest, made.noisy)
+    forged.save(tmp_path / "forged")
+    found = tt.verify(tmp_path / "forged")
+    assert [check.name for check in found.checks if not check.passed] == [
+        "counts follow from the noisy answers"
+    ]
+
+
+def test_counts_that_are_too_many_to_be_followed_are_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = release().save(tmp_path / "out")
+    assert NOT_FOLLOWED not in tt.verify(folder).notes
+    monkeypatch.setattr("tallytree.tables.release.MOST_FOLLOWED", 1)
+    found = tt.verify(folder)
+    assert found.passed
+    assert NOT_FOLLOWED in found.notes
+
+
+def test_all_values_are_told_from_a_value_called_all() -> None:
+    texts = RNG.choice(["all", "x"], 50)
+    rows = pa.table({"share": texts, "first": texts})
+    by = {"share": ["all", "x"], "first": ["all", "x"]}
+    made = tt.table(rows, by=by, closed=["share", "first"], epsilon=60, insecure_seed=1)
+    of_all = int(np.count_nonzero(texts == "all"))
+    reply = tt.ask(made)
+    assert [row[:3] for row in reply.rows[:2]] == [
+        ["all values", "all values", 50],
+        ["all", "all values", of_all],
+    ]
+    (answer, _) = tt.ask(made, by=["share"], share=True).facts["answers"]
+    assert (answer["share_"], answer["share"]) == ("all", of_all / 50)
+    columns = tt.compare(made, made).table.column_names
+    assert {"share", "first_", "first", "second", "difference"} <= set(columns)

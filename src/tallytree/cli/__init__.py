@@ -99,10 +99,11 @@ def _stopping() -> Iterator[threading.Event]:
     """
     asked, over, before = threading.Event(), threading.Event(), sys.unraisablehook
     pressing = threading.Lock()  # so that no request is made again after the block
+    noticing = threading.Event()  # the request is being made again where it cannot be raised
 
     def stop(number: int, frame: FrameType | None) -> None:
         asked.set()
-        if over.is_set():
+        if over.is_set() or noticing.is_set():
             return
         if _is_compiling(frame):
             ask_again()
@@ -124,7 +125,9 @@ def _stopping() -> Iterator[threading.Event]:
         as if nobody had asked.
         """
         if issubclass(lost.exc_type, KeyboardInterrupt):
+            noticing.set()
             ask_again()
+            noticing.clear()
         else:
             before(lost)
 

@@ -44,6 +44,11 @@ class Factors:
         return read_only(self.weights.astype(np.uint32))
 
     @cached_property
+    def fit(self) -> bool:
+        """Whether all sums that :func:`weighted_rows` works with fit into 64 bits."""
+        return int(self.weights.sum()) * int(self.rows.max()) < 1 << 32
+
+    @cached_property
     def scales(self) -> tuple[FloatArray, FloatArray]:
         """1/d and 1/r: what an arrival and a row are divided by."""
         return read_only(1.0 / self.columns), read_only(1.0 / self.rows)

@@ -155,15 +155,16 @@ def _verified(path: str | Path) -> Verification:
         return Verification((files,))
     try:
         with reading(path):
-            promised = kind.load(folder).verify().checks
+            found = kind.load(folder).verify()
             checks = (
                 files,
                 check_claims(folder),
                 *kind.check_privacy(folder),
-                *promised,
+                *found.checks,
                 *_check_card(folder),
             )
-            return Verification(told_once({check.name: check for check in checks}.values()))
+            once = told_once({check.name: check for check in checks}.values())
+            return Verification(once, found.notes)
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
 

@@ -315,9 +315,12 @@ def returning_rows_sensitivity(
     _require_factors(Factors(weights, ones, ones))
     if np.any(np.diff(weights) > 0):
         raise RequestError("Weights of rows that a unit comes back to never rise.")
-    change = np.zeros_like(weights)
-    for start in range(0, min(len(weights), contributions * min_gap), min_gap):
-        change[start:] += weights[: len(weights) - start]
+    # Steps 0, g, 2g … side by side: v_t is a sum over those before t, but for those too far back.
+    width = min(min_gap, len(weights))
+    upto = np.cumsum(np.pad(weights, (0, -len(weights) % width)).reshape(-1, width), axis=0)
+    change = upto.copy()
+    change[contributions:] -= upto[: max(len(upto) - contributions, 0)]
+    change = change.ravel()[: len(weights)]
     return Sensitivity(int(change.sum()), sum(value * value for value in change.tolist()))
 
 
@@ -339,7 +342,7 @@ def _require_factors(factors: Factors) -> None:
             )
         if not np.any(factor):
             raise RequestError("Rows whose weights are all 0 ask nothing.")
-    if int(weights.sum()) * int(rows.max()) >= 2**32:  # so that all sums fit into 64 bits
+    if not factors.fit:
         raise RequestError("Weights of running rows, times the largest row's, are below 2^32.")
 
 

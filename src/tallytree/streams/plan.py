@@ -339,8 +339,10 @@ def _measured(budget: Budget, length: int, wanted: int | None, asked: Asked, aim
             else running_rows_sensitivity(root, contributions=contributions)
         )
         return Measured(1, root, sensitivity, noise_for(budget, sensitivity))
-    for bits in BITS[aim]:  # the finest that leaves room for the noise
+    for bits in BITS[aim]:  # the finest that leaves room for long sums and for the noise
         root = scaled_root_factors(length, aim, bits)
+        if not root.fit:
+            continue
         sensitivity = running_rows_sensitivity(root, contributions=contributions)
         if noise_fits(budget, sensitivity):
             break

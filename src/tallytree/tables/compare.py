@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import names_beside
 from tallytree.releases.comparison import (
     LEAST_ERROR,
     Comparison,
@@ -14,6 +15,7 @@ from tallytree.releases.comparison import (
     half_width,
     p_values,
 )
+from tallytree.releases.export.placed import all_of
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.region_tables import attribute_columns
 from tallytree.tables.release import TableRelease
@@ -41,9 +43,11 @@ def compare_tables(
     error = np.hypot(slot_errors(first, region, slot), slot_errors(second, region, slot))
     error = np.maximum(error, LEAST_ERROR)
     half = np.ceil(half_width(error, rate)).astype(np.int64)
-    values = dict(zip(lattice.attributes.names, attribute_columns(lattice, slot)))
+    names = names_beside(lattice.attributes.names, ("first", "second", "difference"))
+    values = zip(lattice.attributes.values, attribute_columns(lattice, slot))
+    texts = [column.cast(pa.string()).fill_null(all_of(known)) for known, column in values]
     columns = {
-        **{name: column.cast(pa.string()).fill_null("all") for name, column in values.items()},
+        **dict(zip(names, texts)),
         "first": one,
         "second": other,
         "difference": other - one,

@@ -4,6 +4,8 @@ inputs only.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -41,6 +43,8 @@ from tallytree.privacy.sensitivity import Sensitivity, histogram_sensitivity
 MOST_CELLS = 1_000_000
 # Ordered attributes with so many values and more are measured in blocks too.
 LEAST_FOR_BLOCKS = 16
+# Names of attributes that could be read as two, or as classes of another, are quoted.
+_LIKE_WORDS = re.compile(r',|"| in ')
 # Tables on all levels together, classes of ordered attributes included, that a plan chooses from.
 MOST_TABLES = 2_000
 # Known totals count so many times as much as anything measured.
@@ -199,6 +203,11 @@ def loss_of(options: TableOptions, facts: PublicTable) -> Budget:
     is the noise for l1 = 2k at the whole ε.
     """
     budget = options.loss()
+    if facts.known and budget.asked is not None:
+        raise RequestError(
+            "Known totals go with epsilon alone or with rho: beside them the loss is that of "
+            "replacing one unit, which is not proved with delta."
+        )
     return budget_for_replacing(budget) if facts.known and not budget.replacing else budget
 
 
@@ -299,10 +308,13 @@ def wanted_tables(
 
 
 def query_name(plan: TablePlan, key: TableKey) -> str:
-    """What a table asks, in words: ``sex, age in 21 classes``."""
+    """What a table asks, in words: ``sex, age in 21 classes``; no two tables of a level ask the
+    same, since noise is drawn by this name.
+    """
     words = []
     for name, axis, part in zip(plan.facts.values.names, plan.axes.axes, key.parts):
         if part:
             whole = part == len(axis.starts) - 1
-            words.append(name if whole else f"{name} in {axis.n_classes[part]:,} classes")
+            known = json.dumps(name, ensure_ascii=False) if _LIKE_WORDS.search(name) else name
+            words.append(known if whole else f"{known} in {axis.n_classes[part]:,} classes")
     return f"counts by {', '.join(words)}" if words else "counts"

@@ -6,6 +6,8 @@ from itertools import product
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.model.attributes import names_beside
+from tallytree.releases.export.placed import all_of
 from tallytree.releases.questions import Question, Reply
 from tallytree.tables.release import TableRelease
 
@@ -26,13 +28,16 @@ def table_reply(release: TableRelease, question: Question) -> Reply:
     choices = _alone(release) if plain else _combined(release, by, where)
     found = release.answers_of(paths, [{**where, **one} for one in choices], confidence=confidence)
     names = list(dict.fromkeys(name for one in choices for name in one))
+    all_values = {name: all_of(release.attributes.values_of(name)) for name in names}
+    numbers_of = (*COLUMNS, *(["share"] if question.share else []))
+    columns = (*names_beside(names, numbers_of), *numbers_of)
     rows, answers = [], []
     whole = release.answers_of(paths, [{}], confidence=confidence)[0].estimate
     for one, answer in zip(choices, found):
         shares = [answer.estimate / max(whole, 1)] if question.share else []
         numbers = [answer.estimate, round(answer.std_error, 2), answer.low, answer.high, *shares]
-        rows.append([*(one.get(name, "all") for name in names), *numbers])
-        answers.append(dict(zip((*names, *COLUMNS, "share"), rows[-1])))
+        rows.append([*(one.get(name, all_values[name]) for name in names), *numbers])
+        answers.append(dict(zip(columns, rows[-1])))
     facts: dict[str, Any] = {
         "region": paths[0] if len(paths) == 1 else paths,
         "where": where,
@@ -40,7 +45,6 @@ def table_reply(release: TableRelease, question: Question) -> Reply:
         "answers": answers,
     }
     title = ", ".join([*paths, *(f"{name} {value}" for name, value in where.items())])
-    columns = (*names, *COLUMNS, *(["share"] if question.share else []))
     return Reply(title, columns, rows, facts)
 
 

@@ -40,6 +40,10 @@ from tallytree.tables.plan import TablePlan
 
 # Regions times cells up to which a release is estimated again when it is checked.
 MOST_FOLLOWED = 1 << 24
+NOT_FOLLOWED = (
+    "Whether the counts follow from the noisy answers was not checked, since there are many: "
+    "estimate the release again (tallytree re-estimate) and compare."
+)
 
 Noisy = Sequence[NoisyTable] | Callable[[], Sequence[NoisyTable]]
 
@@ -260,9 +264,11 @@ class TableRelease(Published):
             wrong = regions + tree.level_starts[level - 1]
             name = f"{tree.level_names[level]} adds up to {tree.level_names[level - 1]}"
             checks.append(Check(name, not len(wrong), where_wrong(tree, wrong)))
-        if self.measured is not None and self._few_enough():
-            checks.append(self._follows())
-        return Verification(tuple(checks))
+        if self.measured is None:
+            return Verification(tuple(checks))
+        if not self._few_enough():
+            return Verification(tuple(checks), (NOT_FOLLOWED,))
+        return Verification((*checks, self._follows()))
 
     def _few_enough(self) -> bool:
         """Whether it takes seconds to estimate the release again."""

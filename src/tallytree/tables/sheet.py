@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.attributes import names_beside
 from tallytree.options.exporting import ShapesOptions
 from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.placed import LEVEL, labels_by_level, level_names_of, placed
@@ -134,7 +135,7 @@ def table_features(release: TableRelease, sheet: Sheet, outlines: ShapesOptions)
                 for place in margin
             )
             own = counts.reshape(-1, len(slots))[regions - start, row]
-            columns["_".join(["count", name]).rstrip("_")] = pa.array(own)
             errors = slot_errors(release, regions, np.full(len(regions), slot))
-            columns["_".join(["std_error", name]).rstrip("_")] = pa.array(errors)
+            both = [f"{what}_{name}" if margin else what for what in ("count", "std_error")]
+            columns |= dict(zip(names_beside(both, columns), (pa.array(own), pa.array(errors))))
     return Features(pa.table(columns), shaped.polygons, sheet.about)

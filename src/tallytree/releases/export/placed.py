@@ -48,7 +48,7 @@ def placed(
     columns.append(Column("region", "key", "path of the region from the root"))
     codes = {"region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent)}
     for name, values, place in zip(attributes.names, attributes.values, lattice.slot_values(slot)):
-        known = [_all_of(values), *values]
+        known = [all_of(values), *values]
         rows[name] = pa.DictionaryArray.from_arrays(
             pa.array((place + 1).astype(np.int32)), pa.array(known)
         )
@@ -58,7 +58,7 @@ def placed(
     return rows, columns, codes
 
 
-def _all_of(values: Sequence[str]) -> str:
+def all_of(values: Sequence[str]) -> str:
     """What stands for all values of an attribute."""
     return "all" if "all" not in values else "all values"
 
