@@ -51,8 +51,8 @@ FIRST_ESTIMATE = {
         1,
     ),
     "group-sizes by quantity, zcdp": (
-        "tallytree.group_sizes.mechanisms.adaptive",
-        "estimate_staircases",
+        "tallytree.group_sizes.mechanisms.size_bins",
+        "fit_size_bins",
         1,
     ),
     "stream": ("tallytree.streams.publish", "finish", 1),

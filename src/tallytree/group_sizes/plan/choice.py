@@ -46,6 +46,7 @@ from tallytree.model.facts import PublicFacts
 from tallytree.options.choices import Mechanism
 from tallytree.tuning.choice import (
     BLIND_LOOK,
+    FAR_ABOVE,
     HOPELESS,
     LARGE_MEAN,
     LEVEL_BEHIND,
@@ -57,6 +58,7 @@ from tallytree.tuning.look import FARTHEST
 
 _PREDICTED = "predicted to be nearer to the truth, from public facts and a look at bins of sizes"
 _BLIND = "the look at bins of sizes shows too little, so the bound on quantities decides"
+_FAR_ABOVE = "the bound on quantities is far above the mean size that the look shows"
 _HOPELESS = "staircases would have noise nearly as large as the number of groups"
 _MANY_CHANGES = (
     "one unit may change more answers about staircases than epsilon and delta are proved for"
@@ -139,6 +141,8 @@ def choose(
         return Choice("adaptive" if small else "size-bins", _BLIND, reach), in_bins[0]
     shown = look_of_bins(curve, edges, n_groups, look.noise.std)
     mean = shown.cells_beyond(0) / max(shown.n_groups, 1)
+    if facts.max_quantity > FAR_ABOVE * mean:
+        return Choice("size-bins", _FAR_ABOVE, reach), in_bins[0]
     behind = math.exp(STAIRCASES_BEHIND * (1 - math.exp(-mean / LARGE_MEAN)))
     of_staircases = behind * np.array(_staircases(staircases, in_bins[0][0], facts, shown, groups))
     of_bins = [_bins(*plan_and_bins, facts, shown, groups) for plan_and_bins in in_bins]
