@@ -30,7 +30,10 @@ def arrivals(n: int, **how: Any) -> Any:
 
 MADE: dict[str, Callable[..., Any]] = CASES | {
     "optimised": lambda n, **how: tt.histogram([n, 5, 9], mechanism="optimised", epsilon=1, **how),
-    "stream of square roots": lambda n, **how: arrivals(n, rho=1, definition="zcdp", **how),
+    "stream of square roots": lambda n, **how: arrivals(
+        n, rho=1, definition="zcdp", mechanism="square-root", **how
+    ),
+    "stream of scaled roots": lambda n, **how: arrivals(n, rho=1, definition="zcdp", **how),
     "stream of trees": lambda n, **how: arrivals(
         n, epsilon=1, mechanism="tree", branching=2, **how
     ),
@@ -84,17 +87,19 @@ def moved_edge(*arguments: Any, **options: Any) -> Any:
     return replace(bins, edges=edges)
 
 
-def other_weights(n: int) -> Any:
-    weights = ROOT_WEIGHTS(n).copy()
-    weights[-1] += 1
-    return weights
+def other_factors(name: str) -> Callable[[Any], Any]:
+    """The last weight, row or column one less, as another version might round it."""
+
+    def asked(factors: Any) -> Any:
+        moved = getattr(factors, name).copy()
+        moved[-1] -= 1
+        return ASKED(replace(factors, **{name: moved}))
+
+    return asked
 
 
-NEXT_BLOCKS, SINGLE_SIZES, ROOT_WEIGHTS = (
-    staircases.next_blocks,
-    size_bins.single_sizes,
-    stream.square_root_weights,
-)
+NEXT_BLOCKS, SINGLE_SIZES = staircases.next_blocks, size_bins.single_sizes
+ASKED = stream._asked
 COUNT, PARTS, CUT = PrivateSurvey.count, PrivateSurvey.parts, PrivateSurvey.cut
 CHANGES: list[tuple[str, Any, str, Any]] = [
     ("adaptive", staircases, "next_blocks", moved_ends),
@@ -119,7 +124,10 @@ CHANGES: list[tuple[str, Any, str, Any]] = [
         lambda own, tree, share, name, price: PARTS(own, tree, share, name, price + 1),
     ),
     ("privtree", spatial, "level_bias", lambda noise, dimensions: 1),
-    ("stream of square roots", stream, "square_root_weights", other_weights),
+    ("stream of square roots", stream, "_asked", other_factors("weights")),
+    ("stream of scaled roots", stream, "_asked", other_factors("weights")),
+    ("stream of scaled roots", stream, "_asked", other_factors("rows")),
+    ("stream of scaled roots", stream, "_asked", other_factors("columns")),
 ]
 
 

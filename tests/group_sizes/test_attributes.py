@@ -339,7 +339,8 @@ def test_the_statement_names_what_is_fixed() -> None:
     )
     whole = tt.release(BY_GROUPS, epsilon=1, max_size=9)
     assert whole.manifest["privacy"]["statement"].endswith(
-        "which regions there are; which values tenure, head may have."
+        "which regions there are; which values tenure, head may have. Not covered: any one group "
+        "alone in a region."
     )
     assert whole.manifest["public"]["attributes"][0] == {
         "name": "tenure",

@@ -129,7 +129,7 @@ def scaled_root_factors(n_steps: int, aim: Aim, bits: Bits) -> Factors:
     Examples
     --------
     >>> scaled_root_factors(3, "mean", BITS["mean"][0]).rows.tolist()
-    [64, 58, 42]
+    [128, 104, 40]
     """
     shape = _shape(n_steps, aim)
     weights = power_weights(n_steps, shape.exponent, bits.weight + (n_steps.bit_length() + 1) // 2)

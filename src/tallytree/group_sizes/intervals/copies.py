@@ -278,7 +278,9 @@ def _with_unseen(
         levels = release.manifest["privacy"]["levels"]
         top = next(level for level in levels if level["share"] != "0")
         found = with_heaps(found, open_facts["told_apart"], noise_from_json(top).std, seed=seed)
-    bound = public_bounds(release).max_size
+    # Sizes in classes are numbers of classes here.
+    classes = release.classes
+    bound = public_bounds(release).max_size if classes is None else classes.n_classes - 1
     return found if bound == UNKNOWN else found.between(0, bound)
 
 
