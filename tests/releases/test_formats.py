@@ -300,8 +300,7 @@ def test_sdmx_by_sdmx1(release: Any, sheet: Sheet, tmp_path: Path) -> None:
         for key in keys:
             place = list(sheet.codes[key].values).index(row[key])
             assert str(observation.dimension[key.upper()].value) == names[key][place]
-        (value,) = sheet.names("value")
-        assert float(observation.value) == row[value]
+        assert float(observation.value) == row[sheet.names("value")[0]]
         for name in sheet.names("error"):
             assert same(observation.attached_attribute[name.upper()].value, row[name])
         if sheet.names("flag"):
