@@ -48,13 +48,14 @@ def group_sizes_again(folder: Folder) -> Manifest:
     plan = plan_release(ReleaseOptions.told(manifest["request"]), facts)
     again = group_sizes_manifest(plan, facts, secure=manifest["privacy"]["private"] is True)
     chosen = mechanism_named(plan.mechanism)
-    again = chosen.describe(again, chosen.settle(plan, facts, manifest), facts)
-    # Intervals of bins need to know how far regions differ; of other mechanisms the fit is
-    # there where it has facts.
-    in_bins = "bins" in again["mechanism"]
-    if "fit" in mechanism or in_bins:
-        fit = dict(mechanism.get("fit", {}))
-        fit |= {"differences": fit.get("differences", [])} if in_bins else {}
+    settled = chosen.settle(plan, facts, manifest)
+    again = chosen.describe(again, settled, facts)
+    # What intervals must know of the answers; tables that a cluster wrote in parts do without.
+    needed: dict[str, object] = {"differences": []} if "bins" in again["mechanism"] else {}
+    if settled.plan.levels[-1].view == "staircase" and not folder.split:
+        needed |= {"heaped": False, "told_apart": 0, "hidden": [0, 0]}
+    if needed or "fit" in mechanism:
+        fit = needed | dict(mechanism.get("fit", {}))
         again["mechanism"] = {**again["mechanism"], "fit": fit}
     return again
 

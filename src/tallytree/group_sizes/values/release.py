@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from tallytree.errors import RequestError
+from tallytree.errors import RequestError, VerificationError
 from tallytree.group_sizes.manifest import VALUES, attributes_of, scale_of
 from tallytree.group_sizes.release.noisy_tables import noisy_reader
 from tallytree.group_sizes.release.region import Interval
@@ -299,7 +299,14 @@ def load_values(folder: Folder) -> ValuesRelease:
         cells = counts.at(lattice.rows_in_margins(lattice.finest)).n_groups()
         made = with_margins(lattice, counts, made, cells)
     table = folder.table(STATISTICS_FILE, names=(*names, "statistic"))
-    return ValuesRelease(made, statistics_from_table(lattice, scale, counts, table), manifest)
+    loaded = ValuesRelease(made, statistics_from_table(lattice, scale, counts, table), manifest)
+    if loaded.saved_manifest().get("intervals") != folder.manifest.get("intervals"):
+        raise VerificationError(
+            f"{folder.path} is not a whole release: what its manifest says of intervals does not "
+            f"fit {STATISTICS_FILE}.",
+            (STATISTICS_FILE,),
+        )
+    return loaded
 
 
 __all__ = ["QUANTILES", "ValuesRelease", "load_values", "values_release"]
